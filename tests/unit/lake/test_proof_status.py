@@ -131,7 +131,11 @@ def test_what_was_left_out_stands_for_nothing_that_was_not_compared(
     tables = PathTables(tmp_path)
     for table in TABLES:
         tables.create(table)
-    tables.append("offset_map", rows_of("offset_map", [mapped("t", 150)]))
+    sent = [(0, 2, 50), (100, 1, 100)]
+    names = ("source_first", "stride", "record_count")
+    segments = [dict(zip(names, one, strict=True)) | {"target_first": 0} for one in sent]
+    row = mapped("t", 200) | {"record_count": 150, "segments": segments}
+    tables.append("offset_map", rows_of("offset_map", [row]))
     compared = {**audit("t", 0, 99, "proven"), "excused": [(why, 50), ("source_trimmed", 10)]}
     tables.append("audits", rows_of("audits", [compared]))
     lake = DuckLake(tmp_path)
@@ -139,6 +143,34 @@ def test_what_was_left_out_stands_for_nothing_that_was_not_compared(
     assert (row["mapped_records"], row["proven_records"]) == (150, 50)
     (proof,) = lake.table_rows("proofs")
     assert (proof["record_count"], proof["mapped_count"]) == (100, 50)
+
+
+@pytest.mark.parametrize("at", [0, 98])
+@pytest.mark.parametrize("in_one_row", [True, False])
+def test_a_record_that_differs_is_no_proven_one(tmp_path: Path, at: int, in_one_row: bool) -> None:
+    """However few it is of those that its stretch was proven with before: half of the records lie
+    in the last tenth of that."""
+    tables = PathTables(tmp_path)
+    for table in TABLES:
+        tables.create(table)
+    segments = [
+        {"source_first": 0, "stride": 18, "target_first": 0, "record_count": 50},
+        {"source_first": 900, "stride": 2, "target_first": 50, "record_count": 50},
+    ]
+    offsets = [*range(0, 900, 18), *range(900, 1000, 2)]
+    rows: list[dict[str, object]] = [{"source_last": 998, "segments": segments}]
+    if not in_one_row:
+        rows = [
+            {"source_last": 882, "segments": segments[:1], "record_count": 50},
+            {"source_first": 900, "source_last": 998, "segments": segments[1:], "record_count": 50},
+        ]
+    tables.append("offset_map", rows_of("offset_map", [mapped("t", 100) | row for row in rows]))
+    before = audit("t", 0, 999, "proven") | {"audited_at": NOW - timedelta(hours=1)}
+    again = audit("t", offsets[at], offsets[at], "content") | {"stage_count": 1}
+    tables.append("audits", rows_of("audits", [before | {"stage_count": 100}, again]))
+    (row,) = DuckLake(tmp_path).table_rows("proof_status")
+    assert (row["mapped_records"], row["proven_records"]) == (100, 99)
+    assert row["proven_share"] == 0.99
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,20 @@
 
 from pathlib import Path
 
+import pytest
+
 from mirrorlake.lake.reader import Frame
-from mirrorlake.lake.translate import Translator
-from tests.support.lake_rows import FLOW, append, no_session, opened, run_row, sample, write_file
+from mirrorlake.lake.translate import Translator, translate
+from tests.support.lake_rows import (
+    FLOW,
+    ago,
+    append,
+    no_session,
+    opened,
+    run_row,
+    sample,
+    write_file,
+)
 
 _LOST = (
     "topic STRING, partition INT, target_topic STRING, target_generation INT, target_offset BIGINT"
@@ -29,3 +40,26 @@ def test_a_map_that_became_shorter_is_read_as_it_is(tmp_path: Path) -> None:
     lake.change("cut_map", {"lost": lost}, flow=FLOW)
     assert found(700) == (600, False)
     assert found(300) == (300, True)
+
+
+@pytest.mark.parametrize("is_decided", [False, True])
+def test_what_a_sample_says_of_a_target_that_lost_records_since_is_not_exact(
+    tmp_path: Path, is_decided: bool
+) -> None:
+    """Behind 1,000 records were markers, all of which went; then 600 to 999 came once more, and
+    1,000 in the place of a marker, which the map has not got yet: a reader behind it has it."""
+    lake, _ = opened(no_session, write_file(tmp_path))
+    append(lake, "offset_map", [run_row(0, 999)])
+    append(lake, "positions", [sample(60, 1000, 1000, mapped_end=1000, target_passed_end=1005)])
+    there = [translate(lake.now, FLOW, "east.orders", 0, at, reverse=True) for at in (1000, 1001)]
+    assert [(one.offset, one.exact) for one in there] == [(1000, True), (1000, True)]
+    lost = {"flow": FLOW, "at": ago(30), "kind": "target_lost", "topic": "orders", "partition": 0}
+    lost |= {"target_generation": 0, "first_offset": 600}
+    if is_decided:
+        lost |= {"resolved_at": ago(20), "resolution": "produce-again"}
+    append(lake, "incidents", [lost])
+    there = [translate(lake.now, FLOW, "east.orders", 0, at, reverse=True) for at in (1000, 1001)]
+    assert [(one.offset, one.exact) for one in there] == [(1000, True), (1000, False)]
+    if is_decided:
+        append(lake, "positions", [sample(5, 1000, 1000, mapped_end=1000, target_passed_end=1001)])
+        assert translate(lake.now, FLOW, "east.orders", 0, 1001, reverse=True).exact

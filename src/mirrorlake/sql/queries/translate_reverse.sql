@@ -1,12 +1,20 @@
 -- The law of translation, backward: a target position goes to the source offset of the first mapped record at or behind
 -- it on the target; behind all of them, to the position behind the last one, exactly if nothing of the flow lies in
 -- between: a sample says so (target_passed_end) once the map has come as far as it says (mapped_end), in the generation of
--- the source topic that the sample is of. `generation` is the one that the source position is of, newest or not: history is
+-- the source topic that the sample is of; not one of before it was decided what becomes of records that the target has
+-- lost there, in whose place others are. `generation` is the one that the source position is of, newest or not: history is
 -- told; null where nothing says so. What is said of a target topic is of its living generation; without one every position
 -- leads to the start, and none exactly, as in translate_forward.sql.
 -- Frames: asked (topic on the target, partition, offset), runs (of offset_translation), samples (of positions).
 -- Parameters: flow. One row per position asked. All goes through one pass, as in translate_forward.sql.
-WITH steps AS (
+WITH losses AS (
+  SELECT topic, partition, coalesce(target_generation, 0) AS target_generation,
+         max(coalesce(resolved_at, TIMESTAMP '9999-12-31')) AS until
+  FROM incidents
+  WHERE flow = :flow AND kind = 'target_lost'
+  GROUP BY topic, partition, coalesce(target_generation, 0)
+),
+steps AS (
   SELECT target_topic AS name, target_partition AS partition, target_last AS at, 0 AS asks,
          struct(source_first, source_last, stride, target_first, topic, generation) AS run, NULL AS sample,
          NULL AS target
@@ -15,11 +23,13 @@ WITH steps AS (
   SELECT topic, partition, offset, 1, NULL, NULL, NULL
   FROM {asked}
   UNION ALL
-  SELECT target_topic, partition, NULL, 0, NULL,
-         struct(sampled_at, target_passed_end, mapped_end, produced_end, topic,
-                coalesce(target_generation, 0) AS target_generation, generation),
+  SELECT samples.target_topic, samples.partition, NULL, 0, NULL,
+         struct(sampled_at, IF(sampled_at <= until, NULL, target_passed_end) AS target_passed_end, mapped_end, produced_end,
+                samples.topic, coalesce(samples.target_generation, 0) AS target_generation, generation),
          NULL
-  FROM {samples}
+  FROM {samples} AS samples
+    LEFT JOIN losses ON losses.topic = samples.topic AND losses.partition = samples.partition
+    AND losses.target_generation = coalesce(samples.target_generation, 0)
   UNION ALL
   SELECT target_topic, NULL, NULL, 0, NULL, NULL, struct(started_at, topic, target_generation, partitions, lives)
   FROM living_targets
