@@ -29,7 +29,7 @@ from mirrorlake.verify.partition_scope import PartitionScope
 from mirrorlake.verify.plan import Choice, Chosen, choose, ranges_of, waves
 from mirrorlake.verify.ranges import Extent
 from mirrorlake.verify.scope import FlowScope
-from mirrorlake.verify.targets import compared_targets
+from mirrorlake.verify.targets import compared_targets, losses_of
 from mirrorlake.verify.workers import AuditWorkers
 
 logger = logging.getLogger(__name__)
@@ -111,7 +111,8 @@ class Auditor:
         outcome: Outcome,
     ) -> list[tuple[PartitionScope, list[Extent]]]:
         """Compare wave after wave; returns what was left when it was stopped, all of it where that
-        was before."""
+        was before, and what the target lost meanwhile."""
+        lost: list[tuple[PartitionScope, list[Extent]]] = []
         if self._stop.is_set():
             return [(one.scope, one.extents) for one in chosen]
         extents = [extent for one in chosen for extent in one.extents]
@@ -120,11 +121,11 @@ class Auditor:
         for wave in rest:
             # for each anew: credentials may be others by then
             clusters = self._clusters(scope.flow, bytes_per_s)
-            self._compare(scope, wave, clusters, workers, outcome)
+            lost += self._compare(scope, wave, clusters, workers, outcome)
             self._report(outcome)
             if self._stop.is_set():
                 break
-        return [(one.scope, one.extents) for wave in rest for one in wave]
+        return lost + [(one.scope, one.extents) for wave in rest for one in wave]
 
     def look_whether_on_the_way(self, outcome: Outcome) -> None:
         """Find out of what nothing holds up whether it is on its way now: whether some process runs
@@ -159,10 +160,11 @@ class Auditor:
         clusters: Clusters,
         workers: AuditWorkers,
         outcome: Outcome,
-    ) -> None:
+    ) -> list[tuple[PartitionScope, list[Extent]]]:
         """Compare some ranges and note them, in one commit, as of when that began: what the target
-        loses meanwhile may have been read before."""
-        began = time_behind(scope.audited_at)
+        loses meanwhile may have been read before. Returns what is not noted: by a clock that is
+        ahead it would be newer than the loss, or than what an operator decided about it."""
+        began, before = time_behind(scope.audited_at), losses_of(self._lake, scope.flow.name)
         done: list[tuple[Range, Compared]] = []
         for attempt in range(_ATTEMPTS):
             with self._stage.reading() as index:
@@ -179,6 +181,10 @@ class Auditor:
             raise ReplicationError(
                 "files of the stage go on being replaced while they are read; run verify again"
             )
+        news = losses_of(self._lake, scope.flow.name) - before
+        late = [loss for loss in news if loss.at < began]
+        lost = [range_ for range_, _ in done if any(loss.is_in(range_) for loss in late)]
+        done = [pair for pair in done if pair[0] not in lost]
         rows = [_row(scope.flow.name, compared, result, began) for compared, result in done]
         failpoints.reached("compared")
         self._lake.append("audits", rows_of("audits", rows))
@@ -186,6 +192,8 @@ class Auditor:
         for row, (_, result) in zip(rows, done, strict=True):
             outcome.add(row, result.verdict.excused)
         self._tell(scope.flow.name, rows)
+        scopes = {one.scope.key: one.scope for one in wave}
+        return [(scopes[one.place.topic_partition], [(one.first, one.last)]) for one in lost]
 
     def _compared(
         self,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from confluent_kafka import KafkaException
 
@@ -13,7 +14,9 @@ from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
 from mirrorlake.offsets.stage_index import StageIndex
+from mirrorlake.run.target_losses import ends_below
 from mirrorlake.verify.not_compared import (
+    NOT_STAGED,
     NotCompared,
     PartitionFacts,
     maybe_not_staged,
@@ -45,6 +48,7 @@ def find_not_compared(
         stretches += _not_staged(scope, ones)
     flow = scope.flow
     incidents = lake.ask("verify_waits", flow=flow.name, prefix=f"{flow.source}->")
+    stretches += _went_back(scope, facts, incidents)
     held: list[NotCompared] = []
     free: list[NotCompared] = []
     for stretch, why in reasons(_within(stretches, bounds), incidents, flow.pauses):
@@ -89,6 +93,36 @@ def _at_source(scope: FlowScope, key: TopicAndPartition) -> tuple[int, int] | No
     if key in scope.source_partitions or key[0] in scope.hidden:
         return scope.source_bounds.get(key)
     return 0, 0
+
+
+def _went_back(
+    scope: FlowScope, facts: Sequence[PartitionFacts], incidents: Iterable[Mapping[str, Any]]
+) -> list[NotCompared]:
+    """What was compared of logs that went back since: what the source has there is other records.
+    Landing finds from where on; before that, the end of a log may show that it did."""
+    landed = {one.key: one.landed for one in facts if one.same}
+    found = {
+        key: NotCompared(
+            *key, row["generation"], row["first_offset"], row["last_offset"], NOT_STAGED
+        )
+        for row in incidents
+        if row["kind"] == "source_rewound"
+        and (key := (row["topic"], row["partition"])) in landed
+        and landed[key].generation == row["generation"]
+    }
+    bounds = scope.source_bounds
+    low = {
+        key: at.offset
+        for key, at in landed.items()
+        if key in bounds.keys() - found.keys() and bounds[key][1] < at.offset
+    }
+    source = scope.deployment.connections.admin(scope.flow.source)
+    # once more: what was landed since they were asked for lies behind these ends
+    ends = ends_below(lambda keys: source.end_offsets(keys, False, skip_silent=True), low)
+    return [*found.values()] + [
+        NotCompared(*key, landed[key].generation, end, low[key] - 1, NOT_STAGED)
+        for key, end in ends.items()
+    ]
 
 
 def _not_staged(scope: FlowScope, stretches: Sequence[NotCompared]) -> list[NotCompared]:

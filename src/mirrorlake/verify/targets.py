@@ -1,8 +1,9 @@
-"""Which target topics of a flow are still the ones that it wrote to: proofs of others say
-nothing."""
+"""Which target topics of a flow are still the ones that it wrote to, and have what it wrote: proofs
+of others say nothing."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -14,6 +15,8 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.targets import mapped_targets
+from mirrorlake.offsets.positions import InGeneration
+from mirrorlake.verify.job import Range
 from mirrorlake.verify.not_compared import REFUSED, STOPPED, NotCompared
 from mirrorlake.verify.verdict import TARGET_GONE
 
@@ -32,6 +35,32 @@ class Targets:
     gone: list[dict[str, Any]]
     closed: frozenset[str]
     not_compared: list[NotCompared]
+
+
+@dataclass(frozen=True)
+class KnownLoss(InGeneration):
+    """Source offsets from `first` on that a target has lost: when that was decided about, or found
+    where it was not."""
+
+    topic: str
+    partition: int
+    generation: int
+    target_generation: int
+    first: int
+    at: datetime
+
+    def is_in(self, range_: Range) -> bool:
+        """Whether a range has some of them."""
+        same = (self.place, self.target_generation) == (range_.place, range_.target_generation)
+        return same and self.first <= range_.last
+
+
+def losses_of(lake: Lake, flow: str) -> set[KnownLoss]:
+    """What target topics of a flow have lost, though they are the same ones."""
+    return {
+        KnownLoss(**{**row, "at": row["at"].replace(tzinfo=timezone.utc)})
+        for row in lake.ask("verify_losses", flow=flow)
+    }
 
 
 def compared_targets(

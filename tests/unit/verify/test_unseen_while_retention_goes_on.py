@@ -1,5 +1,5 @@
 """Records that were never landed are named, also where retention moves the start of their log while
-they are looked up."""
+they are looked up, and where a log went back."""
 
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -10,10 +10,10 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import ClusterUnusable
 from mirrorlake.kafka.values import Row
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
 from mirrorlake.testing import MemoryCluster
 from mirrorlake.verify import coverage
-from mirrorlake.verify.not_compared import NOT_STAGED, NotCompared
+from mirrorlake.verify.not_compared import NOT_STAGED, NotCompared, PartitionFacts
 
 KEY = ("orders", 0)
 
@@ -76,6 +76,42 @@ def test_what_the_source_has_is_nothing_only_where_it_says_so(
         source_bounds={KEY: (3, 9)} if answers else {},
     )
     assert coverage._at_source(scope, KEY) == found
+
+
+@pytest.mark.parametrize(
+    ("end", "noted", "found"),
+    [(6, False, (6, 8)), (6, True, (4, 8)), (12, True, (4, 8)), (9, False, None)],
+    ids=["nobody saw", "landing did", "it has grown since", "it did not"],
+)
+@pytest.mark.parametrize("asked_late", [True, False])
+def test_a_log_that_went_back_was_not_compared(
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    end: int,
+    noted: bool,
+    found: tuple[int, int] | None,
+    asked_late: bool,
+) -> None:
+    """All up to offset 9 was landed. A log that goes on is longer by now than when it was asked."""
+    monkeypatch.setattr("mirrorlake.run.target_losses.SURE_SECONDS", 0.0)
+    cluster = MemoryCluster("east", {"orders": [end]})
+    scope: Any = SimpleNamespace(
+        flow=SimpleNamespace(source="east"),
+        deployment=SimpleNamespace(connections=SimpleNamespace(admin=lambda _: cluster)),
+        source_bounds={KEY: (0, 3 if asked_late else end)},
+    )
+    facts = PartitionFacts(
+        KEY,
+        GenerationOffset(0, 9),
+        staged=None,
+        left_out=lambda _: (),
+        landed=GenerationOffset(0, 9),
+        source=scope.source_bounds[KEY],
+    )
+    row = {"kind": "source_rewound", "topic": "orders", "partition": 0, "generation": 0}
+    row |= {"open": True, "first_offset": 4, "last_offset": 8}
+    told = coverage._went_back(scope, [facts], [row] if noted else [])
+    assert [(one.first, one.last) for one in told] == ([] if found is None else [found])
 
 
 def test_a_leader_that_falls_silent_is_none_without_records(

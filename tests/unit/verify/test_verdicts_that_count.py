@@ -70,8 +70,8 @@ def compare(
     monkeypatch: pytest.MonkeyPatch,
     compared: Compared,
     meanwhile: Callable[[], object] = lambda: None,
-) -> None:
-    """A comparison of all; something happens once its records are read."""
+) -> list[Any]:
+    """A comparison of all; something happens once its records are read. Returns what was left."""
     monkeypatch.setattr(auditor, "ranges_of", lambda *_: [a_range()])
     flow: Any = SimpleNamespace(name=FLOW, source="east")
     scope = FlowScope.__new__(FlowScope)
@@ -86,8 +86,10 @@ def compare(
     deployment: Any = SimpleNamespace(lake=lake)
     here = Auditor(deployment, lambda _offsets: workers, SimpleNamespace())  # type: ignore[arg-type]
     nothing: Any = None
-    here._compare(scope, [], nothing, workers, Outcome())
+    one: Any = SimpleNamespace(scope=SimpleNamespace(key=("orders", 0)))
+    left = here._compare(scope, [one], nothing, workers, Outcome())
     here._settle(FLOW, ())
+    return left
 
 
 def test_a_difference_is_not_hidden_by_a_proof_of_a_clock_that_was_ahead(
@@ -143,6 +145,39 @@ def test_what_a_target_loses_while_it_is_compared_is_not_proven(
     assert proven(lake) == KEPT, "by no decision alone"
     compare(lake, monkeypatch, whole)
     assert proven(lake) == COUNT
+
+
+@pytest.mark.parametrize("is_decided", [False, True])
+def test_a_clock_that_is_ahead_does_not_prove_what_a_target_loses_while_it_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_decided: bool
+) -> None:
+    """That of the host that compares: what it read before would be newer than the decision."""
+    lake = with_a_map(tmp_path)
+    incidents = Incidents(lake)
+    key = IncidentKey(FLOW, "target_lost", "orders", 0)
+    whole = Compared((COUNT,) * 3, ("a",) * 3, Verdict((), {}))
+    error = TargetLost(
+        "planted",
+        target_offset=KEPT,
+        topic="orders",
+        partition=0,
+        first_offset=KEPT,
+        last_offset=COUNT - 1,
+        generation=0,
+        target_generation=0,
+    )
+    if is_decided:
+        incidents.report([Incident(FLOW, key.kind, error)])
+
+    def lose() -> None:
+        if not is_decided:
+            incidents.report([Incident(FLOW, key.kind, error)])
+        incidents.settle_all([key], PRODUCE_AGAIN)
+
+    monkeypatch.setattr(auditor, "time_behind", lambda _newest: AHEAD)
+    left = compare(lake, monkeypatch, whole, lose)
+    assert proven(lake) == 0
+    assert [extents for _, extents in left] == [[(0, COUNT - 1)]], "and it is said"
 
 
 @pytest.mark.parametrize("zone", [timezone.utc, None])

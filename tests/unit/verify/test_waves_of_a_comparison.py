@@ -21,9 +21,12 @@ def test_each_is_given_its_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     made._stop, made._report = threading.Event(), lambda _outcome: None
     made._workers = lambda _offsets: SimpleNamespace(tasks=1)
     made._clusters = lambda _flow, _bytes: next(tokens)
-    made._compare = lambda _scope, wave, clusters, *_: given.append(
-        (sum(len(one.extents) for one in wave), clusters)
-    )
+
+    def compare(_scope: object, wave: list[Chosen], clusters: object, *_: object) -> list[Any]:
+        given.append((sum(len(one.extents) for one in wave), clusters))
+        return []
+
+    made._compare = compare
     scope: Any = SimpleNamespace(flow=None)
     chosen = [Chosen(scope, [(first, first) for first in range(9)])]
     assert made._compare_all(scope, chosen, None, Outcome()) == []
