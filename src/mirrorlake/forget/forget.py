@@ -116,7 +116,8 @@ class _Request:
         except InputError as error:
             if self._reader is self.lake or not installed("spark"):
                 raise InputError(f"the predicate cannot be run: {error}") from error
-            logger.info("Spark is asked what the predicate picks, since in DuckDB %s", error)
+            # not why: what DuckDB says may hold words of the predicate, which may be a person's
+            logger.info("Spark is asked what the predicate picks, since DuckDB cannot run it")
             self._reader = self.lake
             return self._reading(ask)
 

@@ -118,6 +118,23 @@ def test_spark_is_asked_about_records_that_duckdb_cannot_read(
     assert asked
 
 
+def test_no_word_of_a_predicate_is_logged(
+    file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """DuckDB names what it could not convert."""
+
+    def session(_self: Lake) -> SparkSession:
+        raise InputError("Spark is there")
+
+    monkeypatch.setattr(Lake, "spark", property(session))
+    monkeypatch.setattr("mirrorlake.forget.forget.means_the_same", lambda _where: True)
+    caplog.set_level("DEBUG")
+    with pytest.raises(InputError, match="Spark is there"):
+        mirrorlake.open(file).forget("orders", "CAST('eve@people' AS INT) = offset")
+    assert "Spark is asked" in caplog.text
+    assert "eve@people" not in caplog.text
+
+
 def test_maintain_leaves_alone_what_a_call_is_still_noting(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,20 +7,19 @@ WITH near AS (
   WHERE source_cluster = split(:flow, '->')[0] AND topic = :topic AND partition = :partition
     AND offset BETWEEN :offset - 100000 AND :offset + 100000
 ),
-removed AS (
-  SELECT max(removed_at) AS removed_at
-  FROM removals LEFT ANTI JOIN generations AS later ON later.source_cluster = removals.source_cluster
-    AND later.topic = removals.topic AND later.generation > removals.generation
-    AND (later.partition IS NULL OR later.partition = removals.partition AND later.first_offset <= :offset)
-  WHERE removals.source_cluster = split(:flow, '->')[0] AND removals.topic = :topic
-    AND removals.partition = :partition AND removals.first_offset <= :offset AND removals.below > :offset
+gone AS (
+  SELECT source_cluster, topic, partition, generation, first_offset, below, removed_at, CAST(NULL AS TIMESTAMP) AS forgotten_at
+  FROM removals
+  UNION ALL
+  SELECT source_cluster, topic, partition, generation, first_offset, last_offset + 1, NULL, noted_at
+  FROM forgotten
 ),
-unkept AS (
-  SELECT max(noted_at) AS forgotten_at
-  FROM forgotten LEFT ANTI JOIN generations AS later ON later.source_cluster = forgotten.source_cluster
-    AND later.topic = forgotten.topic AND later.generation > forgotten.generation
-    AND (later.partition IS NULL OR later.partition = forgotten.partition AND later.first_offset <= :offset)
-  WHERE forgotten.source_cluster = split(:flow, '->')[0] AND forgotten.topic = :topic
-    AND forgotten.partition = :partition AND forgotten.first_offset <= :offset AND forgotten.last_offset >= :offset
+taken AS (
+  SELECT max(removed_at) AS removed_at, max(forgotten_at) AS forgotten_at
+  FROM gone LEFT ANTI JOIN generations AS later ON later.source_cluster = gone.source_cluster
+    AND later.topic = gone.topic AND later.generation > gone.generation
+    AND (later.partition IS NULL OR later.partition = gone.partition AND later.first_offset <= :offset)
+  WHERE gone.source_cluster = split(:flow, '->')[0] AND gone.topic = :topic AND gone.partition = :partition
+    AND gone.first_offset <= :offset AND gone.below > :offset
 )
-SELECT before, behind, removed_at, forgotten_at FROM near CROSS JOIN removed CROSS JOIN unkept
+SELECT before, behind, removed_at, forgotten_at FROM near CROSS JOIN taken
