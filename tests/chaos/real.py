@@ -6,10 +6,10 @@ everything is compared.
 Two clusters, a producer that writes transactions and records of odd sizes, and `mirrorlake run`
 between them. One after another the driver, a Python worker or one of the brokers is killed, each at
 a random moment after records were seen to arrive since the last kill; or the lake's disk is full
-for a while (tests/chaos/disk.py), or the driver is suspended for a minute. In between the topology
-file is edited, topics and partitions are added, and groups read on (tests/chaos/groups.py). At the
-end every record, every row of the map and every position is compared. The seed decides on what is
-done; when exactly it hits is the machine's.
+for a while (tests/support/disks.py), or the driver is suspended for a minute. In between the
+topology file is edited, topics and partitions are added, and groups read on
+(tests/chaos/groups.py). At the end every record, every row of the map and every position is
+compared. The seed decides on what is done; when exactly it hits is the machine's.
 """
 
 import argparse
@@ -36,8 +36,8 @@ from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.spark.session import SHORT_VARIABLE, local_session
-from tests.chaos.disk import Disk
 from tests.chaos.groups import Groups
+from tests.support.disks import Disk
 from tests.support.kafka import create_topic
 from tests.support.replication import (
     assert_topic_same,
@@ -59,6 +59,8 @@ KINDS = {
     "full disk": 10,
     "suspended driver": 6,
 }
+#: How much the lake's disk holds: more than a run of hundreds of kills stages, bytes.
+ROOM = 4 << 30
 #: How long the disk is full, at least and at most, and how long a driver is suspended, seconds.
 FULL_SECONDS, SUSPENDED_SECONDS = (2.0, 30.0), 60.0
 #: How often of a hundred kills something of the topology or of the source changes in between.
@@ -494,11 +496,11 @@ def main(kills: int, seed: int, processes: int = 1, only: str | None = None) -> 
     begun = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="mirrorlake-chaos-"))
     say(f"seed {seed}, {kills} kills, in {folder}")
-    disk = Disk.mounted(folder / "flow" / "lake")
-    if disk is None:
-        say(
-            "nothing can be mounted here (that takes root, on Linux): the lake's disk is never full"
-        )
+    try:
+        disk = Disk.mounted(folder / "flow" / "lake", ROOM)
+    except OSError as error:
+        disk = None
+        say(f"{error} (that takes root, on Linux): the lake's disk is never full")
     clusters = start_clusters(["east", "west"], folder)
     try:
         chaos = Chaos(folder / "flow", clusters, random.Random(seed), disk, processes)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.support.clusters import ClusterPair
-from tests.support.disks import fill_up, small_disk
+from tests.support.disks import small_disk
 from tests.support.kafka import create_topic, numbered, read_topic, record_count, write
 from tests.support.replication import finish, start_run, write_topology
 from tests.support.waiting import until
@@ -25,21 +25,20 @@ def test_a_disk_that_is_full_for_a_while_stops_nothing_for_good(
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
     with small_disk(tmp_path / "disk", 200) as disk:
         document = yaml.safe_load(topology.read_text(encoding="utf-8"))
-        document["lake"] = {"path": str(disk / "lake")}
+        document["lake"] = {"path": str(disk.folder / "lake")}
         topology.write_text(yaml.safe_dump(document), encoding="utf-8")
         write(clusters.east, topic_name, numbered(RECORDS, 2))
         run = start_run(topology)
         try:
             until(lambda: arrived(clusters, topic_name) == RECORDS, "it runs")
-            ballast = fill_up(disk)
-            write(clusters.east, topic_name, numbered(RECORDS, 2, start=RECORDS))
-            log = tmp_path / "run.log"
-            until(
-                lambda: log.read_text(encoding="utf-8").count("No space left on device") >= 5,
-                "it meets the end",
-            )
-            assert run.poll() is None, "it goes on"
-            ballast.unlink()
+            with disk.full():
+                write(clusters.east, topic_name, numbered(RECORDS, 2, start=RECORDS))
+                log = tmp_path / "run.log"
+                until(
+                    lambda: log.read_text(encoding="utf-8").count("No space left on device") >= 5,
+                    "it meets the end",
+                )
+                assert run.poll() is None, "it goes on"
             until(
                 lambda: arrived(clusters, topic_name) == 2 * RECORDS,
                 "what was written meanwhile arrives",

@@ -1,42 +1,81 @@
 """Disks of their own for a lake: one that can be full, and one that can lose its power. Linux alone
 has them, and root alone may mount them; a test that may not is skipped."""
 
+import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+#: How often a size is tried that was too small by the time that it was set.
+_TRIES = 20
 
 
 def _mount(*arguments: str) -> None:
     done = subprocess.run(["mount", *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
-        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+        raise OSError(f"no file system can be mounted here: {done.stderr.strip()}")
 
 
 def _unmount(place: Path) -> None:
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
+class Disk:
+    """A tmpfs that is mounted at a folder, full for a while, and has room again."""
+
+    def __init__(self, folder: Path, room: int) -> None:
+        self.folder, self._room = folder, room
+
+    @classmethod
+    def mounted(cls, folder: Path, room: int) -> "Disk":
+        """Mount one of so many bytes at a folder, which is made; what is not written takes no
+        memory. Raises OSError where that is not allowed."""
+        folder.mkdir(parents=True)
+        _mount("-t", "tmpfs", "-o", f"size={room}", "tmpfs", str(folder))
+        return cls(folder, room)
+
+    @contextmanager
+    def full(self) -> Iterator[None]:
+        """No room for a byte more, for the time of the block. Raises OSError where it cannot be
+        made so small."""
+        for left in reversed(range(_TRIES)):
+            try:
+                self._resize(self._used())
+                break
+            except OSError:  # more was written meanwhile
+                if not left:
+                    raise
+        try:
+            yield
+        finally:
+            self._resize(self._room)
+
+    def unmount(self) -> None:
+        """Let go of it, and of what is on it."""
+        _unmount(self.folder)
+
+    def _used(self) -> int:
+        told = os.statvfs(self.folder)
+        return (told.f_blocks - told.f_bfree) * told.f_frsize
+
+    def _resize(self, size: int) -> None:
+        _mount("-o", f"remount,size={max(size, 4096)}", str(self.folder))
+
+
 @contextmanager
-def small_disk(place: Path, megabytes: int) -> Iterator[Path]:
-    """A file system of its own for the time of the block."""
-    place.mkdir()
-    _mount("-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(place))
+def small_disk(place: Path, megabytes: int) -> Iterator[Disk]:
+    """One for the time of the block."""
     try:
-        yield place
+        disk = Disk.mounted(place, megabytes << 20)
+    except OSError as error:
+        pytest.skip(str(error))
+    try:
+        yield disk
     finally:
-        _unmount(place)
-
-
-def fill_up(disk: Path) -> Path:
-    """Take all the room that a file system has left; returns the file that has it."""
-    ballast = disk / "ballast"
-    with ballast.open("wb", buffering=0) as file, suppress(OSError):
-        while True:
-            file.write(b"x" * 65_536)
-    return ballast
+        disk.unmount()
 
 
 class PowerDisk:
@@ -70,7 +109,10 @@ class PowerDisk:
 def power_disk(place: Path, megabytes: int = 500) -> Iterator[PowerDisk]:
     """A disk that can lose its power, mounted at a place for the time of the block."""
     place.mkdir()
-    disk = PowerDisk(place, megabytes)
+    try:
+        disk = PowerDisk(place, megabytes)
+    except OSError as error:
+        pytest.skip(str(error))
     try:
         yield disk
     finally:
