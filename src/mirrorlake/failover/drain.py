@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from mirrorlake.attempts import attempts
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.closed_sources import closed_sources
+from mirrorlake.control.closed_targets import closed_targets
 from mirrorlake.errors import LakeError, LeaseTaken, MirrorlakeError
 from mirrorlake.failover.drained import Drained
 from mirrorlake.kafka.access import hidden
@@ -63,8 +64,12 @@ def drain(deployment: Deployment, flow: ResolvedFlow) -> Drained:
     else:
         missing = _wait(lake, flow, ends)
         detail = detail if missing else None
+    # again, since the process that runs the flow may have noticed one meanwhile
+    closed |= _other_logs(deployment, flow, ends)[1]
+    gone = closed_targets(lake.now, deployment.connections, flow)
+    closed |= {topic: gone[topic] for topic in sorted(gone.keys() & {topic for topic, _ in ends})}
     detail = detail or _unknown(flow, silent, closed)
-    missing += [*silent, *closed]
+    missing = [*dict.fromkeys([*missing, *silent, *closed])]
     complete = not missing and not held and detail is None
     return Drained(
         flow.name,

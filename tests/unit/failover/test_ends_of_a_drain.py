@@ -62,13 +62,9 @@ def test_a_topic_that_may_not_be_seen_any_more(
     assert ends(source, tmp_path, ["orders", "other"])[2] == []
 
 
-@pytest.mark.parametrize("partition", [False, True], ids=["made again", "went back"])
-def test_another_log_than_was_mirrored(
-    source: MemoryCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partition: bool
-) -> None:
-    """Its end lies in front of what was mirrored of the one before, and nothing of it is mirrored:
-    another process runs the flow, and waits for a decision."""
-    source.make("payments", 9)
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> list[dict[TopicAndPartition, int]]:
+    """Another process runs the flow, and is at the ends that it was waited for to come to."""
     waited: list[dict[TopicAndPartition, int]] = []
 
     def wait(_lake: object, _flow: object, ends: dict[TopicAndPartition, int]) -> list[str]:
@@ -77,24 +73,88 @@ def test_another_log_than_was_mirrored(
 
     monkeypatch.setattr(drain, "_is_free", lambda *_: (False, None))
     monkeypatch.setattr(drain, "_wait", wait)
+    return waited
+
+
+def deployed(source: MemoryCluster, directory: Path) -> Any:
+    """A flow that has mirrored all topics of its source."""
+    topics = source.identities(sorted(source.ends))[0]
     landed = [
         {"topic": name, "partition": None, "topic_id": topic.topic_id}
-        for name, topic in source.identities(["orders", "payments"])[0].items()
+        for name, topic in topics.items()
     ]
-    answers: Any = dict.fromkeys(("living_targets_of", "source_decisions"), ())
-    lake = MemoryLake({**answers, "generations_of": landed})
-    topology = load_topology(write_file(tmp_path))
-    clusters: Any = {"east": source, "west": MemoryCluster("west", {})}
-    deployment: Any = SimpleNamespace(lake=lake, connections=Connections(topology, clusters))
-    assert drain.drain(deployment, topology.flow(FLOW)).complete
+    target = MemoryCluster("west", {f"east.{name}": ends for name, ends in source.ends.items()})
+    mirrors = target.identities(sorted(target.ends))[0]
+    living = [
+        {"topic": name[5:], "target_topic": name, "target_generation": 0, "lives": True}
+        | {"topic_id": topic.topic_id}
+        for name, topic in mirrors.items()
+    ]
+    answers: Any = {"generations_of": landed, "living_targets_of": living, "source_decisions": ()}
+    topology = load_topology(write_file(directory))
+    clusters: Any = {"east": source, "west": target}
+    connections = Connections(topology, clusters)
+    return SimpleNamespace(lake=MemoryLake(answers), connections=connections)
+
+
+@pytest.mark.parametrize("partition", [False, True], ids=["made again", "went back"])
+def test_another_log_than_was_mirrored(
+    source: MemoryCluster,
+    tmp_path: Path,
+    elsewhere: list[dict[TopicAndPartition, int]],
+    partition: bool,
+) -> None:
+    """Its end lies in front of what was mirrored of the one before, and nothing of it is mirrored:
+    another process runs the flow, and waits for a decision."""
+    source.make("payments", 9)
+    deployment = deployed(source, tmp_path)
+    flow = deployment.connections.topology.flow(FLOW)
+    assert drain.drain(deployment, flow).complete
     if partition:
         lost = {"topic": "payments", "partition": 0, "first_offset": 2, "open": True}
         lost |= {"resolution": None, "kind": "source_rewound"}
-        lake.answers["source_decisions"] = [lost, {**lost, "topic": "of another flow"}]
+        deployment.lake.answers["source_decisions"] = [lost, {**lost, "topic": "of another flow"}]
     else:
         source.make("payments", 3)
-    drained = drain.drain(deployment, topology.flow(FLOW))
+    drained = drain.drain(deployment, flow)
     name, why = ("payments-0", "its log went") if partition else ("payments", "it was made again")
     assert (drained.complete, drained.missing) == (False, (name,))
     assert drained.detail is not None and f"topic {name}: {why}" in drained.detail
-    assert waited[-1] == {ORDERS: 7, ("orders", 1): 5}
+    assert elsewhere[-1] == {ORDERS: 7, ("orders", 1): 5}
+
+
+def test_a_log_of_which_is_told_only_while_the_process_that_runs_the_flow_is_waited_for(
+    source: MemoryCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It went back, and its end is one that the map has of the log before: nothing was waited
+    for."""
+    deployment = deployed(source, tmp_path)
+    lost = {"topic": "orders", "partition": 1, "first_offset": 2, "open": True}
+
+    def wait(*_: object) -> list[str]:
+        rows = [{**lost, "resolution": None, "kind": "source_rewound"}]
+        deployment.lake.answers["source_decisions"] = rows
+        return []
+
+    monkeypatch.setattr(drain, "_is_free", lambda *_: (False, None))
+    monkeypatch.setattr(drain, "_wait", wait)
+    drained = drain.drain(deployment, deployment.connections.topology.flow(FLOW))
+    assert (drained.complete, drained.missing) == (False, ("orders-1",))
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["gone", "made again"])
+def test_a_mirror_that_is_not_there_any_more(
+    source: MemoryCluster,
+    tmp_path: Path,
+    elsewhere: list[dict[TopicAndPartition, int]],
+    again: bool,
+) -> None:
+    """Nobody has noticed it yet, and the map says that it has all."""
+    deployment = deployed(source, tmp_path)
+    target: Any = deployment.connections.admin("west")
+    target.delete("east.orders")
+    if again:
+        target.make("east.orders", 0, 0)
+    drained = drain.drain(deployment, deployment.connections.topology.flow(FLOW))
+    assert (drained.complete, drained.missing) == (False, ("orders",))
+    assert drained.detail is not None and "east.orders at cluster west is gone" in drained.detail
