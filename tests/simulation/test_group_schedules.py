@@ -3,7 +3,7 @@ a group has not read is ever behind its position at the target, no position move
 comes to where it was at the source."""
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -15,17 +15,17 @@ import pyarrow as pa
 import pytest
 
 from mirrorlake.config.topology import Topology, load_topology
-from mirrorlake.errors import ClusterUnreachable, MirrorlakeError
+from mirrorlake.errors import MirrorlakeError
 from mirrorlake.groups.checkpoint_plan import BEHIND_LOST, GONE, OVER, Checkpoint
 from mirrorlake.groups.checkpoint_sync import Checkpoints
 from mirrorlake.groups.logs import EndsNowAndThen
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.kafka.groups import GroupMembers, GroupPositions, Listing
 from mirrorlake.lake.changes import MemoryLog
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.reader import NONE, Frames, QueryRows
 from mirrorlake.offsets.positions import Committed, Reached, TopicAndPartition
 from mirrorlake.testing import MemoryCluster, MemoryLake
+from tests.simulation.sides import Faults, Key, Side
 from tests.support.group_turns import Running
 from tests.support.lake_rows import FLOW, write_file
 
@@ -35,7 +35,6 @@ GROUPS = ("alice", "bob", "carol")
 MIRROR = "east.{}"
 #: Schedules of so many steps, in so many parts.
 SCHEDULES, STEPS, PARTS = 250, 40, 4
-Key = tuple[str, str, int]
 
 
 @dataclass
@@ -71,79 +70,6 @@ class Partition:
         """Where the records are that a consumer still gets at the target, from a position there
         on."""
         return [at for _, at in self.mirrored if at >= max(position, self.target_start)]
-
-
-class Faults:
-    """What goes wrong in the next call of a kind: those of cluster, or lake, fail before their
-    effect, or behind it, or are answered in part."""
-
-    def __init__(self) -> None:
-        self.armed: dict[str, tuple[str, int]] = {}
-
-    def takes(self, call: str) -> str:
-        """The fault of a call; it strikes once, behind so many calls that nothing happens to."""
-        fault, calls = self.armed.pop(call, ("", 0))
-        if calls:
-            self.armed[call] = fault, calls - 1
-        return "" if calls else fault
-
-
-@dataclass
-class Side:
-    """The groups of a cluster."""
-
-    name: str
-    faults: Faults
-    at: dict[str, dict[TopicAndPartition, Committed]] = field(default_factory=dict)
-    active: set[str] = field(default_factory=set)
-    moves: list[tuple[Key, int | None, int]] = field(default_factory=list)
-
-    def _answered(self, call: str) -> str:
-        fault = self.faults.takes(f"{self.name} {call}")
-        if fault == "silent":
-            raise ClusterUnreachable("it does not answer", alias=self.name)
-        return fault
-
-    def listing(self) -> Listing:
-        fault = self._answered("listing")
-        states = {group: "STABLE" if group in self.active else "EMPTY" for group in self.at}
-        if fault == "part":
-            return Listing({name: states[name] for name in list(states)[1:]}, ("no answer",))
-        return Listing(states)
-
-    def other_kinds(self, _: Listing) -> frozenset[str]:
-        return frozenset()
-
-    def members(self, groups: Iterable[str]) -> GroupMembers:
-        fault, wanted = self._answered("members"), list(groups)
-        if fault == "part":
-            return GroupMembers({}, dict.fromkeys(wanted, "no answer"))
-        return GroupMembers({name: [("c", True)] * (name in self.active) for name in wanted})
-
-    def positions(self, groups: Iterable[str]) -> GroupPositions:
-        fault, wanted = self._answered("positions"), sorted(groups)
-        known = {name: dict(self.at.get(name, {})) for name in wanted}
-        if fault == "part" and wanted:
-            known.pop(wanted[0])
-            return GroupPositions(known, {wanted[0]: "no answer"})
-        return GroupPositions(known)
-
-    def move(
-        self, moves: Mapping[str, Mapping[TopicAndPartition, Committed]]
-    ) -> dict[tuple[str, str, int], str]:
-        fault = self._answered("move")
-        refused = {}
-        for group, positions in moves.items():
-            for place, to in positions.items():
-                if group in self.active or fault == "part":
-                    refused[(group, *place)] = "UNKNOWN_MEMBER_ID"
-                    continue
-                before = self.at.setdefault(group, {}).get(place)
-                self.moves.append(((group, *place), before and before.offset, to.offset))
-                self.at[group][place] = to
-        if fault == "lost answer":
-            raise ClusterUnreachable("its answer was lost", alias=self.name)
-        return refused
 
 
 class GroupLake(MemoryLake):
