@@ -16,8 +16,9 @@ class Change:
     "is not there".
 
     `skipped` means that the cluster has nothing of this kind, `gone` that another party had taken
-    it away before. `begun` is written before an ACL is made, so that it is known whose it is
-    whenever the process dies; `policy` is what the flow named mirrors by then.
+    it away before. `begun` is written before an ACL, or the topic of offset syncs, is made, so that
+    it is known whose it is whenever the process dies; `policy` is what the flow named mirrors by
+    then.
     """
 
     kind: str

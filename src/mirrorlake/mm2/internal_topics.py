@@ -68,17 +68,19 @@ class InternalTopic:
         name: str,
         factor: int | None,
         made: Callable[[str, TopicInfo], object],
+        making: Callable[[str, TopicInfo], object] | None = None,
     ) -> None:
         """Prepare; `producer` are librdkafka settings, `factor` None means MirrorMaker 2's 3.
 
-        `made` gets the cluster's alias and the topic when it had to be made.
+        `made` gets the cluster's alias and the topic when it had to be made, `making` right before
+        it is.
         """
         self.name = name
         self.alias = admin.alias
         self._admin = admin
         self._live = producer
         self._factor = factor
-        self._made = made
+        self._made, self._making = made, making
         self._producer: Producer | None = None
         self._ready = False
         self._topic_id: str | None = None
@@ -115,6 +117,8 @@ class InternalTopic:
                 return False
             topic = self.missing()
             if topic is not None:
+                if self._making is not None:
+                    self._making(self.alias, topic)
                 self._admin.create_topics([topic])
                 self._topic_id, self._untold = None, topic
             made = self._untold is not None
@@ -131,6 +135,10 @@ class InternalTopic:
         brokers = self._admin.registered_brokers(self.name, self._factor or INTERNAL_FACTOR)
         factor = internal_factor(self._factor, brokers)
         return TopicInfo(self.name, INTERNAL_PARTITIONS, factor, INTERNAL_CONFIGS)
+
+    def is_empty(self) -> bool:
+        """Whether nothing was ever written to it. Raises ClusterUnreachable."""
+        return self._admin.end_offsets([(self.name, 0)])[self.name, 0] == 0
 
     def compact(self) -> Compacted | None:
         """Have it compacted where its cleanup.policy was never set; None where nothing was to

@@ -3,7 +3,8 @@
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from confluent_kafka import KafkaException
 
@@ -11,7 +12,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import MirrorlakeError, TargetRefused
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicInfo
-from mirrorlake.lake.changes import Change, ChangeLog
+from mirrorlake.lake.changes import Change, ChangeLog, ChangeOutcome
 from mirrorlake.mm2.formats import (
     Heartbeat,
     MirrorCheckpoint,
@@ -125,7 +126,7 @@ class OffsetSyncTopic:
         self._flow, self._log = flow, log
         alias, name = offset_syncs_place(flow)
         factor = flow.settings.offset_syncs_topic_replication_factor
-        self._topic = _topic(flow, connections, log, alias, name, factor=factor)
+        self._topic = _topic(flow, connections, log, alias, name, factor=factor, making=self._begin)
         self._replaced = False  # since `ensure` said so last
 
     @property
@@ -143,11 +144,8 @@ class OffsetSyncTopic:
                 another's.
         """
         self._replaced = self._topic.replaced() or self._replaced
-        made = self._topic.ensure()
-        noted = _resource(self._flow, self._topic.alias, self.name)
-        if not made and all(
-            change.resource != noted for change in self._log.history(self._flow.name, "topic")
-        ):
+        made = self._topic.ensure() or self._is_of_one_that_died()
+        if not made and "done" not in self._noted():
             raise TargetRefused(
                 f"topic {self.name} on cluster {self._topic.alias} was not made by flow "
                 f"{self._flow.name}, so it gets no offset syncs: stop what writes it, MirrorMaker "
@@ -156,6 +154,26 @@ class OffsetSyncTopic:
             )
         is_new, self._replaced = made or self._replaced, False
         return is_new
+
+    def _begin(self, alias: str, topic: TopicInfo) -> None:
+        """Note that it is about to be made: a process that dies then leaves one that is ours."""
+        if not self._noted():
+            self._log.record(self._flow.name, [_made(self._flow, alias, topic, "begun")])
+
+    def _is_of_one_that_died(self) -> bool:
+        """Whether a process made it and died before it had noted that, or written to it; it is
+        noted now."""
+        noted = self._noted()
+        if noted.keys() != {"begun"} or not self._topic.is_empty():
+            return False
+        self._log.record(self._flow.name, [replace(noted["begun"], outcome="done")])
+        return True
+
+    def _noted(self) -> dict[ChangeOutcome, Change]:
+        """What became of making it, as far as is noted."""
+        resource = _resource(self._flow, self._topic.alias, self.name)
+        history = self._log.history(self._flow.name, "topic")
+        return {change.outcome: change for change in history if change.resource == resource}
 
     def publish(self, syncs: Sequence[OffsetSync]) -> None:
         """Write syncs in their order; all are acknowledged. Raises as `ensure`, and InputError for
@@ -235,15 +253,21 @@ def _topic(
     name: str,
     *,
     factor: int | None,
+    making: Callable[[str, TopicInfo], object] | None = None,
 ) -> InternalTopic:
     def made(where: str, topic: TopicInfo) -> None:
         logger.info("flow %s: made topic %s on %s", flow.name, topic.name, where)
-        shape = f"partitions={topic.partitions}, factor={topic.factor}"
-        log.record(flow.name, [Change("topic", _resource(flow, where, topic.name), None, shape)])
+        log.record(flow.name, [_made(flow, where, topic)])
 
-    return InternalTopic(
-        connections.admin(alias), connections.live(alias, "producer"), name, factor, made
-    )
+    admin, producer = connections.admin(alias), connections.live(alias, "producer")
+    return InternalTopic(admin, producer, name, factor, made, making=making)
+
+
+def _made(
+    flow: ResolvedFlow, alias: str, topic: TopicInfo, outcome: ChangeOutcome = "done"
+) -> Change:
+    shape = f"partitions={topic.partitions}, factor={topic.factor}"
+    return Change("topic", _resource(flow, alias, topic.name), None, shape, outcome=outcome)
 
 
 def _resource(flow: ResolvedFlow, alias: str, topic: str) -> str:

@@ -164,7 +164,7 @@ def test_a_topic_that_was_made_while_the_lake_took_no_news_is_the_flows(tmp_path
         is_away = True
 
         def record(self, flow: str, changes: Any) -> None:
-            if self.is_away:
+            if self.is_away and changes[0].outcome == "done":
                 raise OSError("the store is away")
             super().record(flow, changes)
 
@@ -174,4 +174,32 @@ def test_a_topic_that_was_made_while_the_lake_took_no_news_is_the_flows(tmp_path
         syncs.ensure()
     log.is_away = False
     assert [syncs.ensure() for _ in range(2)] == [True, False]
-    assert [change.kind for _, change in log.rows] == ["topic"]
+    assert [change.outcome for _, change in log.rows] == ["begun", "done"]
+
+
+@pytest.mark.parametrize("written", [0, 1], ids=["empty", "written to"])
+def test_a_topic_of_a_process_that_died_before_it_noted_that_it_had_made_it(
+    tmp_path: Path, written: int
+) -> None:
+    """It was taken for another program's. One that holds records by now is."""
+    connections, log = connections_of(tmp_path), MemoryLog()
+    flow = connections.topology.flow(FLOW)
+    east: Any = connections.admin("east")
+    made = east.make
+
+    def made_last(topic: str, *ends: int) -> str:
+        made(topic, *ends)
+        raise KeyboardInterrupt
+
+    east.make = made_last
+    with pytest.raises(KeyboardInterrupt):
+        OffsetSyncTopic(flow, connections, log).ensure()
+    east.make = made
+    syncs = OffsetSyncTopic(flow, connections, log)
+    east.ends[syncs.name][0] = written
+    if written:
+        with pytest.raises(TargetRefused, match="was not made by flow"):
+            syncs.ensure()
+    else:
+        assert [syncs.ensure() for _ in range(2)] == [True, False]
+        assert [change.outcome for _, change in log.rows] == ["begun", "done"]
