@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 
     from mirrorlake.lake.store_files import StoreFiles
 
-#: How many tables are asked about at a time in a store, where each answer takes its time.
-_AT_ONCE = 8
+#: How many tables are asked about at a time in a store, where each answer takes its time: all that
+#: one question names.
+_AT_ONCE = 16
 Answer = TypeVar("Answer")
 
 

@@ -77,8 +77,10 @@ class OpenLake(Queries, Positions, Resends):
         connections = known.connections if known.has_topology else None
         by_kafka = known.has_topology and known.topology.availability == "kafka"
         lake_id = known.stored_id if by_kafka else None
-        document = read_status(known.reader, connections, lake_id)
-        if (absence := known.absence) is not None:  # nothing was looked at that could be healthy
+        reader = known.reader
+        document = read_status(reader, connections, lake_id)
+        absence = None if reader.held("records") is not None else known.absence
+        if absence is not None:  # nothing was looked at that could be healthy
             document |= {"healthy": False, "attention": [str(absence)]}
         return Status.from_document(document)
 

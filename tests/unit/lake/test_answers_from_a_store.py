@@ -186,6 +186,28 @@ def test_what_the_log_says_of_files_is_known_without_a_checkpoint_too(
     assert stage.ends("east") == {("orders", partition): (0, 30) for partition in PARTITIONS}
 
 
+def test_the_commits_that_say_it_are_read_side_by_side(link: StoreLink, place: Place) -> None:
+    tables = OwnCommitTables(place)
+    tables.create("records")
+    for number in range(3):
+        add = AddAction(f"task-{number}.parquet", 1_000, {}, number, True, statistics(number))
+        tables.add_files("records", [add], "a", number)
+    met, alone = threading.Barrier(4), list[str]()
+
+    def together(request: Request) -> Fault | None:
+        if request.key.endswith(".json"):
+            try:
+                met.wait(5)
+            except threading.BrokenBarrierError:
+                alone.append(request.key)
+        return None
+
+    link.fault = together
+    stated = dict(DeltaLog(place / "records").statistics(3))
+    link.fault = lambda _request: None
+    assert len(stated) == 3 and not alone
+
+
 def test_a_file_that_takes_the_place_of_others_need_not_be_opened_either(
     place: Place, tmp_path: Path
 ) -> None:

@@ -8,7 +8,10 @@ import pytest
 
 import mirrorlake
 from mirrorlake import LakeError, OpenLake
-from tests.support.lake_rows import write_file
+from mirrorlake.config.lake import Lake as Location
+from mirrorlake.lake.opening import open_lake
+from mirrorlake.library import internals
+from tests.support.lake_rows import no_session, write_file
 
 
 @pytest.fixture
@@ -22,6 +25,16 @@ def test_a_status_of_nothing_is_not_healthy(lake: OpenLake, tmp_path: Path) -> N
     assert not status.healthy and [flow["standing"] for flow in status.flows] == ["never run"]
     (sentence,) = status.attention
     assert f"there is no lake in {tmp_path / 'lake'}; `mirrorlake run` makes" in sentence
+
+
+def test_where_it_was_read_it_is_there(
+    lake: OpenLake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store is not asked for that once more."""
+    open_lake(no_session, Location(path="./lake"), tmp_path)
+    asked: list[str] = []
+    monkeypatch.setattr(internals, "has_table", lambda _root, table: asked.append(table))
+    assert lake.status().attention == [] and not asked
 
 
 @pytest.mark.parametrize(
