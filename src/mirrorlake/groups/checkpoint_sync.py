@@ -99,6 +99,8 @@ class Checkpoints:
         self._translator.forget(topics)
         if topics:
             self._starts.forget()
+            # before the log grows beyond a group that stood behind what it has lost
+            self._ends.forget()
 
     def positions(self) -> dict[str, dict[GroupPartition, int]]:
         """Where groups stood at the newest turn, by the source's partitions: at the `source`, and

@@ -48,6 +48,10 @@ class EndsNowAndThen:
         self._clock = clock
         self._asked: dict[TopicAndPartition, float] = {}
 
+    def forget(self) -> None:
+        """Ask for all of them the next time: some logs have lost their ends."""
+        self._asked.clear()
+
     def of(self, wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
         """The offsets behind the last records. Raises ClusterUnreachable."""
         now = self._clock()
