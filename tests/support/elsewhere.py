@@ -17,7 +17,8 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import translate
-from mirrorlake.run.replicator import Replicator, RunOptions
+from mirrorlake.run.options import RunOptions
+from mirrorlake.run.replicator import Replicator
 from mirrorlake.spark.class_archive import SESSIONS, archive_flags
 from mirrorlake.spark.jars import spark_jars
 from mirrorlake.spark.java import find_java

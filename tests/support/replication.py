@@ -25,7 +25,8 @@ from mirrorlake.lake.opening import open_lake
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.produce.flow import FlowProducer
-from mirrorlake.run.replicator import Replicator, RunOptions
+from mirrorlake.run.options import RunOptions
+from mirrorlake.run.replicator import Replicator
 from mirrorlake.run.snapshot import Snapshot, snapshot_of
 from tests.support.kafka import Record, read_topics
 from tests.support.lake_rows import FLOW, now_of

@@ -18,7 +18,8 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.produce.batch_report import BatchReport
-from mirrorlake.run.replicator import Replicator, RunOptions
+from mirrorlake.run.options import RunOptions
+from mirrorlake.run.replicator import Replicator
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.kafka import NewRecord, Record, partition_count, read_topics, topics_of, write
 from tests.support.lake_rows import now_of

@@ -21,8 +21,9 @@ from mirrorlake.lake.targets import living_targets
 from mirrorlake.lake.translate import Translator
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.leases import lease_of_flow
+from mirrorlake.run.options import RunOptions
 from mirrorlake.run.other_process import runs_elsewhere
-from mirrorlake.run.replicator import Replicator, RunOptions
+from mirrorlake.run.replicator import Replicator
 
 logger = logging.getLogger(__name__)
 

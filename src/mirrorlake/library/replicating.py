@@ -21,7 +21,8 @@ from mirrorlake.library.registering import prepare_to_register, registered
 from mirrorlake.naming.worker_groups import work_of_flow
 from mirrorlake.native.selfcheck import problem as native_problem
 from mirrorlake.produce.batch_report import BatchReport
-from mirrorlake.run.replicator import Replicator, RunOptions, stopped_early
+from mirrorlake.run.options import RunOptions, stopped_early
+from mirrorlake.run.replicator import Replicator
 from mirrorlake.run.samples import FlowLag
 from mirrorlake.spark.causes import cause_of
 from mirrorlake.threads import in_thread

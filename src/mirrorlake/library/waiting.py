@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 
+from mirrorlake.run.options import stopped_early
+
 #: How often to look for the file, seconds: one question to a file system.
 LOOK_SECONDS = 10.0
 #: How often to say again what is waited for, seconds.
@@ -37,8 +39,6 @@ def wait_for_topology(
             )
         if stop.wait(LOOK_SECONDS):
             if once:
-                from mirrorlake.run.replicator import stopped_early  # more than a wait needs
-
                 raise stopped_early()
             return False
         looks += 1

@@ -2,13 +2,13 @@
 anything is read."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from confluent_kafka import KafkaException
 
 from mirrorlake.config.flow import time_of_start
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import ReplicationError
+from mirrorlake.errors import ClusterUnusable, MirrorlakeError, ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.starts import has_started, note_start
@@ -18,28 +18,49 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 logger = logging.getLogger(__name__)
 
 
-def note_first_starts(deployment: Deployment, flows: Iterable[ResolvedFlow]) -> None:
+def note_starts_known(
+    deployment: Deployment, flows: Collection[ResolvedFlow], once: bool
+) -> list[str]:
     """Note, for each flow that never ran, where it begins in each partition that is there now. What
     was noted before stays, whatever `start` says by now.
+
+    Returns the flows of which that is not known: these wait, which operators hear, and are not
+    landed for. Raises what keeps all of them from it, or one of a run with an end (`once`).
+    """
+    problems: dict[str, MirrorlakeError] = {}
+    for flow in flows:
+        try:
+            note_first_start(deployment, flow)
+        except (ClusterUnusable, ReplicationError) as problem:
+            problems[flow.name] = problem
+            if once or len(problems) == len(flows):
+                raise
+    for name, why in problems.items():
+        logger.error("%s; it is tried again, and the other flows go on", why)
+        deployment.event_log.incidents.open(name, "flow_waits", why)
+    return list(problems)
+
+
+def note_first_start(deployment: Deployment, flow: ResolvedFlow) -> None:
+    """The same of one flow.
 
     Raises ClusterUnusable, or ReplicationError where a partition's leader does not answer: who
     begins without knowing where would bring what was not asked for, or lose what comes meanwhile.
     """
     lake = deployment.lake
-    for flow in flows:
-        if has_started(lake, flow.name):
-            continue
-        asked = flow.settings.start
-        starts: dict[PartitionGeneration, int] = {}
-        if asked != "earliest":
-            generations = generations_of(lake, flow.source)
-            firsts = _firsts(deployment.connections.admin(flow.source), flow)
-            starts = {
-                PartitionGeneration(*key, generations.generation(key)): first
-                for key, first in firsts.items()
-            }
-            logger.info("flow %s begins at %s in %d partitions", flow.name, asked, len(starts))
-        note_start(lake, flow.name, asked, starts)
+    if has_started(lake, flow.name):
+        return
+    asked = flow.settings.start
+    starts: dict[PartitionGeneration, int] = {}
+    if asked != "earliest":
+        generations = generations_of(lake, flow.source)
+        firsts = _firsts(deployment.connections.admin(flow.source), flow)
+        starts = {
+            PartitionGeneration(*key, generations.generation(key)): first
+            for key, first in firsts.items()
+        }
+        logger.info("flow %s begins at %s in %d partitions", flow.name, asked, len(starts))
+    note_start(lake, flow.name, asked, starts)
 
 
 def _firsts(source: ClusterAdmin, flow: ResolvedFlow) -> dict[TopicAndPartition, int]:

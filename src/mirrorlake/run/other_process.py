@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from mirrorlake.attempts import attempts
+from mirrorlake.errors import LeaseTaken
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import AnyLease, Lease
 from mirrorlake.run.presence import Presence
@@ -46,6 +47,17 @@ def runs_elsewhere(lake: Lake, flow: str, lease: AnyLease) -> bool:
     if lease.stands_by or (isinstance(lease, Lease) and lease.was_left):
         return False
     return run_by_other_process(lake, [flow]) is not None
+
+
+def check_alone(lake: Lake, flows: Sequence[str]) -> None:
+    """Raise LeaseTaken where another process runs one of some flows: where leases are no locks both
+    would write, and fence each other for ever."""
+    flow = run_by_other_process(lake, flows)
+    if flow is not None:
+        raise LeaseTaken(
+            f"flow {flow} is run by another process: its samples go on coming; stop that process, "
+            "or let it do the work"
+        )
 
 
 @dataclass(frozen=True)

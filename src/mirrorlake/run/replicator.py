@@ -4,13 +4,11 @@ this process has the lease of, and live configuration."""
 import logging
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Collection, Sequence
 
 from mirrorlake.checks.preflight import Preflight, judge
 from mirrorlake.config.topology import ResolvedFlow, Topology
-from mirrorlake.errors import ClusterUnusable, LeaseTaken, MirrorlakeError, ReplicationError
+from mirrorlake.errors import MirrorlakeError, ReplicationError
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.identity import store_identity
 from mirrorlake.lake.lease import locks_work
@@ -19,13 +17,14 @@ from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.run.control_loop import beat_once
 from mirrorlake.run.edits import Edits, in_force
-from mirrorlake.run.first_start import note_first_starts
+from mirrorlake.run.first_start import note_starts_known
 from mirrorlake.run.flow_worker import TRANSIENT_KINDS
 from mirrorlake.run.flows_here import FlowsHere, ReportBatch, Running, Sampled
 from mirrorlake.run.landings_here import LandingsHere
 from mirrorlake.run.leases import Leases
 from mirrorlake.run.noted_modes import NotedModes
-from mirrorlake.run.other_process import run_by_other_process
+from mirrorlake.run.options import RunOptions, stopped_early
+from mirrorlake.run.other_process import check_alone
 from mirrorlake.run.preparing import preparing
 from mirrorlake.run.silent_clusters import asking, judged_late
 from mirrorlake.run.upkeep import UpkeepWorker
@@ -38,21 +37,6 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.1
 #: How often the topology file and the session are checked; an edit is in force within 15 seconds.
 WATCH_SECONDS = 3.0
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """How `run` was asked to go. `reader` is auto, files or rows (see `produce/flow.py`); `config`
-    is the topology file to watch, and `chosen` the flows that `--flow` named. `standby` works only
-    where another process has worked. `keeps_modes`: how the flows run stays noted as it was, since
-    a command brings them up to an end, beside or between their runs."""
-
-    once: bool = False
-    reader: str = "auto"
-    config: Path | None = None
-    chosen: tuple[str, ...] | None = None
-    standby: bool = False
-    keeps_modes: bool = False
 
 
 class Replicator:
@@ -173,7 +157,8 @@ class Replicator:
 
     def _begin(self) -> None:
         store_identity(self.lake)  # first of all: everything at the targets is named by it
-        self._check_alone()
+        if not (self._leases.by_kafka or locks_work(self.lake)):
+            check_alone(self.lake, [flow.name for flow in self._flows])
         self._apply(judge(self.lake, self._connections, self._flows))
         in_force(self.event_log, self._connections, self._flows)
         self.begun = True
@@ -231,18 +216,6 @@ class Replicator:
         watch = TopologyWatch(config, begun_with)
         return Edits(watch, self.lake, self.event_log, self._options.chosen, self._apply)
 
-    def _check_alone(self) -> None:
-        """Raise LeaseTaken where leases are no locks, and another process runs one of the flows:
-        both would write, and fence each other for ever."""
-        if self._leases.by_kafka or locks_work(self.lake):
-            return
-        flow = run_by_other_process(self.lake, [chosen.name for chosen in self._flows])
-        if flow is not None:
-            raise LeaseTaken(
-                f"flow {flow} is run by another process: its samples go on coming; stop that "
-                "process, or let it do the work"
-            )
-
     def _all_ended(self) -> bool:
         """Whether there is nothing left to do. Paused flows wait in a continuous run."""
         if not self._here.wanted:
@@ -293,9 +266,8 @@ class Replicator:
         wanted = {flow.name: flow for flow in preflight.flows if not flow.paused}
         before = self._here.wanted
         self._here.keep(wanted, preflight)
-        self._unbegun = self._without_start(wanted)
-        for name in self._unbegun:
-            del wanted[name]
+        waits = note_starts_known(self._deployment, wanted.values(), self._options.once)
+        self._unbegun = {name: wanted.pop(name).source for name in waits}
         self._ask_for(preflight.silent.keys() | self._unbegun.values())
         if self._options.once:
             self._beat(list(wanted.values()))
@@ -306,22 +278,6 @@ class Replicator:
         # the first batch. How flows run with an end is noted once this process has them.
         if not self._options.once:
             self._note(list(wanted), "continuous", gone=before)
-
-    def _without_start(self, flows: Mapping[str, ResolvedFlow]) -> dict[str, str]:
-        """The sources of those flows of which it is not known where they begin: these wait, and are
-        not landed for. Raises what keeps all of them from it, or one of a run with an end."""
-        problems: dict[str, MirrorlakeError] = {}
-        for name, flow in flows.items():
-            try:
-                note_first_starts(self._deployment, [flow])
-            except (ClusterUnusable, ReplicationError) as problem:
-                problems[name] = problem
-                if self._options.once or len(problems) == len(flows):
-                    raise
-        for name, why in problems.items():
-            logger.error("%s; it is tried again, and the other flows go on", why)
-            self.event_log.incidents.open(name, "flow_waits", why)
-        return {name: flows[name].source for name in problems}
 
     def _note_tenures(self, always: bool = False) -> None:
         """Have the lake know how the flows run that this process has taken the lease of since: what
@@ -382,12 +338,3 @@ class Replicator:
         self._modes.again()
         if self._modes.error is not None:
             self._errors.append(self._modes.error)
-
-
-def stopped_early() -> ReplicationError:
-    """The error of a run with an end that was stopped before it came to it: else a job that was
-    taken away from its host would count as done."""
-    return ReplicationError(
-        "the run was stopped before it came to the ends that its sources had at its start; what it "
-        "did stays, and the next run goes on there"
-    )

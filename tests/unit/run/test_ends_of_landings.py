@@ -12,7 +12,8 @@ from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import place_of
 from mirrorlake.run import landings_here
 from mirrorlake.run.landings_here import LandingsHere
-from mirrorlake.run.replicator import Replicator, RunOptions
+from mirrorlake.run.options import RunOptions
+from mirrorlake.run.replicator import Replicator
 from tests.support.lake_rows import no_session
 
 

@@ -13,7 +13,8 @@ from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.objectives import note_objectives
 from mirrorlake.run import noted_modes, replicator
-from mirrorlake.run.replicator import Replicator, RunOptions
+from mirrorlake.run.options import RunOptions
+from mirrorlake.run.replicator import Replicator
 from tests.support.lake_rows import FLOW, no_session, opened, write_file
 
 Setting = tuple[Lake, Deployment]
@@ -115,14 +116,14 @@ def test_a_command_that_brings_a_flow_to_its_end_says_nothing_of_how_it_runs(
     assert modes(lake) == {FLOW: "continuous"}
 
 
-def applying(made: Replicator) -> Any:
+def applying(made: Replicator, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Has it begin with its flows, which need no cluster; returns what stands for their worker."""
     worker = SimpleNamespace(tenures=0)
     made._here.running = {FLOW: SimpleNamespace(worker=worker)}  # type: ignore[dict-item]
     for name in ("_beat", "_apply_landings"):
         setattr(made, name, lambda *_: None)
-    made._without_start = lambda _: {}  # type: ignore[method-assign]
     made._here.follow = lambda _: []  # type: ignore[method-assign]
+    monkeypatch.setattr(replicator, "note_starts_known", lambda *_: [])
     flows = made.topology.active_flows()
     preflight: Any = SimpleNamespace(connections=made._connections, flows=flows, to_note={})
     preflight.silent, preflight.left_out, preflight.complaints = {}, {}, list
@@ -132,13 +133,13 @@ def applying(made: Replicator) -> Any:
 
 
 def test_a_run_with_an_end_says_nothing_of_a_flow_that_another_process_runs(
-    setting: Setting,
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The alerts of a continuous run ended with it: of its heartbeats, and of its process."""
     lake, deployment = setting
     note_objectives(lake, deployment.connections.topology, {FLOW: "continuous"})
     made = replicating(deployment, once=True)
-    worker = applying(made)
+    worker = applying(made, monkeypatch)
     made._note_tenures(always=True)
     assert modes(lake) == {FLOW: "continuous"}
     worker.tenures = 1
@@ -146,11 +147,13 @@ def test_a_run_with_an_end_says_nothing_of_a_flow_that_another_process_runs(
     assert modes(lake) == {FLOW: "once"}
 
 
-def test_a_continuous_run_that_has_its_flow_again_says_so(setting: Setting) -> None:
+def test_a_continuous_run_that_has_its_flow_again_says_so(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`run --once` had it between two of its attempts."""
     lake, deployment = setting
     made = replicating(deployment)
-    worker = applying(made)
+    worker = applying(made, monkeypatch)
     worker.tenures = 1
     made._follow_leases()
     note_objectives(lake, deployment.connections.topology, {FLOW: "once"})

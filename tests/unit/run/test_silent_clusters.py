@@ -14,9 +14,11 @@ from mirrorlake.errors import ClusterUnreachable, ReplicationError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
-from mirrorlake.run import landings_here, replicator, silent_clusters
+from mirrorlake.run import first_start, landings_here, silent_clusters
+from mirrorlake.run.first_start import note_starts_known
 from mirrorlake.run.flow_worker import TRANSIENT_KINDS
-from mirrorlake.run.replicator import Replicator, RunOptions
+from mirrorlake.run.options import RunOptions
+from mirrorlake.run.replicator import Replicator
 from mirrorlake.testing import MemoryCluster
 from tests.support.lake_rows import FLOW, no_session, opened, write_file
 from tests.support.waiting import until
@@ -196,28 +198,27 @@ def test_only_the_flow_waits_of_which_it_is_not_known_where_it_begins(
     """A leader that does not answer: no flow of the whole file began, and the run ended."""
     unknown = {"east->west"}
 
-    def note(_deployment: Deployment, flows: Any) -> None:
-        for flow in flows:
-            if flow.name in unknown:
-                raise ReplicationError(f"flow {flow.name} cannot begin at latest")
+    def note(_deployment: Deployment, flow: Any) -> None:
+        if flow.name in unknown:
+            raise ReplicationError(f"flow {flow.name} cannot begin at latest")
 
-    monkeypatch.setattr(replicator, "note_first_starts", note)
+    monkeypatch.setattr(first_start, "note_first_start", note)
     monkeypatch.setattr(landings_here, "LandingWorker", Landing)
     flows = {"east->west": {}, "west->east": {}, "east->north": {}}
     lake, topology = opened(no_session, write_file(tmp_path, flows=flows))
     deployment = Deployment(lake, Connections(topology), EventLog(lake))
     made = Replicator(deployment, topology.active_flows(), RunOptions(once=once))
-    wanted = {flow.name: flow for flow in topology.active_flows()}
+    wanted = topology.active_flows()
     if once:
         with pytest.raises(ReplicationError, match="cannot begin"):
-            made._without_start(wanted)
+            note_starts_known(deployment, wanted, once)
         return
-    made._unbegun = made._without_start(wanted)
-    assert made._unbegun == {"east->west": "east"}
+    assert note_starts_known(deployment, wanted, once) == ["east->west"]
+    made._unbegun = {"east->west": "east"}
     assert made.event_log.incidents.open_kinds("east->west") == {"flow_waits"}
-    preflight = Preflight(deployment.connections, tuple(wanted.values()), ids={})
+    preflight = Preflight(deployment.connections, tuple(wanted), ids={})
     made._apply_landings(preflight)
     assert Landing.read == {"west": ["west->east"], "east": ["east->north"]}
-    unknown |= wanted.keys()
+    unknown |= {flow.name for flow in wanted}
     with pytest.raises(ReplicationError):  # there is nothing that goes on
-        made._without_start(wanted)
+        note_starts_known(deployment, wanted, once)
