@@ -10,19 +10,20 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from mirrorlake.lake.parquet import RARE
 from mirrorlake.offsets.positions import InGeneration
 from mirrorlake.offsets.progress import Floor
 from mirrorlake.offsets.runs import Segment
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
-from mirrorlake.produce.encoding import Hops
+from mirrorlake.produce.encoding import RECORDS, Hops, as_records
+from mirrorlake.produce.stage_files import COORDINATES, batches_of
 from mirrorlake.verify import verdict as kinds
-from mirrorlake.verify.describing import describe
 from mirrorlake.verify.digest import Twins, range_digest
 from mirrorlake.verify.log_reader import LogReader
 from mirrorlake.verify.narrowing import compare
 from mirrorlake.verify.sides import Mapped, Side
-from mirrorlake.verify.stage_reader import read_stage
 from mirrorlake.verify.throttle import Throttle
 from mirrorlake.verify.verdict import Allowances, Difference, Verdict
 
@@ -203,3 +204,56 @@ def _first(batches: Iterator[pa.RecordBatch]) -> dict[str, Any] | None:
         row: dict[str, Any] = batch.slice(0, 1).to_pylist()[0]
         return row
     return None
+
+
+def read_stage(shard: ShardPlan, plan: PartitionPlan) -> Iterator[pa.RecordBatch]:
+    """The staged records of a range, as RECORDS. Raises FilesUnreadable; FileNotFoundError for a
+    file that is gone."""
+    columns = [*COORDINATES, *RECORDS.names[1:], *RARE]
+    for batch in batches_of(shard, {plan.key: plan}, columns):
+        rows = as_records(_inside(batch, shard.source_cluster, plan))
+        if rows.num_rows:
+            yield rows
+
+
+def _inside(batch: pa.RecordBatch, source_cluster: str, plan: PartitionPlan) -> pa.RecordBatch:
+    offsets = batch.column("offset")
+    wanted = pc.and_(pc.greater_equal(offsets, plan.first), pc.less_equal(offsets, plan.last))
+    place = {"source_cluster": source_cluster, "topic": plan.topic, "partition": plan.partition}
+    for name, value in place.items():
+        wanted = pc.and_(wanted, pc.equal(batch.column(name), value))
+    wanted = pc.and_(wanted, pc.equal(pc.fill_null(batch.column("generation"), 0), plan.generation))
+    return batch.filter(wanted)
+
+
+RecordValues = Mapping[str, Any]
+
+
+def describe(wanted: RecordValues, got: RecordValues) -> str:
+    """Which fields of two records differ, and how: lengths and null are shown, bytes are not."""
+    parts = []
+    if wanted["timestamp"] != got["timestamp"]:
+        parts.append(f"timestamp {wanted['timestamp']} became {got['timestamp']}")
+    for name in ("key", "value"):
+        if wanted[name] != got[name]:
+            parts.append(f"{name}: {_size(wanted[name])} became {_size(got[name])}")
+    parts += _headers(wanted["headers"] or [], got["headers"] or [])
+    return "; ".join(parts)
+
+
+def _headers(wanted: list[RecordValues], got: list[RecordValues]) -> list[str]:
+    if len(wanted) != len(got):
+        return [f"{len(wanted)} headers became {len(got)}"]
+    parts = []
+    for number, (one, other) in enumerate(zip(wanted, got, strict=True)):
+        if one["key"] != other["key"]:
+            parts.append(f"header {number}: another name")
+        elif one["value"] != other["value"]:
+            parts.append(f"header {number}: {_size(one['value'])} became {_size(other['value'])}")
+    return parts
+
+
+def _size(value: bytes | None) -> str:
+    if value is None:
+        return "null"
+    return f"{len(value)} bytes" if value else "empty"

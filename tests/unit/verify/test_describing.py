@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrorlake.verify.describing import describe
+from mirrorlake.verify.job import describe
 
 ROW = {"timestamp": 5, "key": b"secret", "value": None, "headers": [{"key": "a", "value": None}]}
 
