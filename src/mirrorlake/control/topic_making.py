@@ -1,25 +1,26 @@
 """Makes and grows target topics: as a comparison with the source wants them, or, where the source
-has them no more, as the lake knows them. One topic that the target refuses stops no other."""
+does not answer or has them no more, as the lake knows them. One topic that the target refuses stops
+no other. They have their ACLs before they are made, or are not made: one without them may be open
+to all principals."""
 
 from collections.abc import Mapping, Sequence
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.acl_sync import AclSync
-from mirrorlake.control.config_plan import ALWAYS
+from mirrorlake.control.config_plan import ALWAYS, configs_by_state
 from mirrorlake.control.config_sync import ConfigSync
-from mirrorlake.control.protected_topics import ProtectedTopics
-from mirrorlake.control.stated_topics import StatedTopics
 from mirrorlake.control.topic_plan import TopicPlan
 from mirrorlake.errors import TargetRefused
 from mirrorlake.kafka.admin import ClusterAdmin
-from mirrorlake.kafka.values import TopicInfo
+from mirrorlake.kafka.values import Acl, TopicInfo
 from mirrorlake.lake.changes import PendingChanges
 from mirrorlake.lake.states import States
+from mirrorlake.lake.topic_states import TopicState, applying_acls
 
 
 class TopicMaking:
     """Makes the topics of one flow at its target. What a comparison wanted and is done is added to
-    `pending`."""
+    `pending`. For one thread at a time, as its `acls` are."""
 
     def __init__(
         self,
@@ -32,15 +33,13 @@ class TopicMaking:
         pending: PendingChanges,
     ) -> None:
         self._flow, self._target, self._configs = flow, target, configs
-        self._pending = pending
-        self._protected, self._states = ProtectedTopics(flow, acls), states
-        self._stated = StatedTopics(flow, target, configs)
+        self._acls, self._states, self._pending = acls, states, pending
 
     def carry_out(self, plans: Sequence[TopicPlan]) -> dict[str, TargetRefused]:
         """Make topics, their ACLs first, and grow them; returns what the target refused, by source
         topic."""
         new = [plan for plan in plans if plan.action == "create"]
-        bare = self._protected.make({plan.topic: plan.target_topic for plan in new})
+        bare = self._protect({plan.topic: plan.target_topic for plan in new})
         new = [plan for plan in new if plan.topic not in bare]
         refused = self._create(new)
         self._pending.add(plan.row() for plan in new if plan.target_topic not in refused)
@@ -68,16 +67,37 @@ class TopicMaking:
     def make_by_states(
         self, lacking: Mapping[str, str], partitions: dict[str, int], silent: bool
     ) -> dict[str, TargetRefused]:
-        """Make target topics, by source topic, as the source had these last, with so many
-        partitions at least; returns what the target refused, by target topic. `silent`: the source
-        does not answer."""
+        """Make target topics, by source topic, as the source had these last; returns what cannot be
+        made, by target topic.
+
+        A topic of which the lake knows nothing (an earlier version landed it) waits for its source
+        where that is silent; where the source has it no more, it gets the target's default factor.
+
+        Args:
+            lacking: the target topics to make, by source topic.
+            partitions: so many at least, by target topic; raised to what the source topics had.
+            silent: whether the source does not answer.
+
+        Raises:
+            ClusterUnreachable: the target does not answer.
+        """
         if not lacking:
             return {}
         states = self._states.newest(self._flow.source, fresh=True)
-        bare = self._protected.make(lacking, states)
-        protected = {topic: name for topic, name in lacking.items() if topic not in bare}
-        made = self._stated.make(protected, states, partitions, silent)
-        return made | {error.topic: error for error in bare.values()}
+        bare = self._protect(lacking, states)
+        refused, wanted = {error.topic: error for error in bare.values()}, list[TopicInfo]()
+        for topic, target in lacking.items():
+            if topic in bare:
+                continue
+            if topic in states:
+                wanted.append(self._as_it_was(target, states[topic], partitions[target]))
+                partitions[target] = wanted[-1].partitions
+            elif silent:
+                refused[target] = self._unknown(topic, target)
+            else:
+                wanted.append(TopicInfo(target, partitions[target], -1, ALWAYS))
+        made = self._target.try_create_topics(wanted, self._configs.not_kept)
+        return refused | {error.topic: error for error in made}
 
     def _create(self, plans: Sequence[TopicPlan]) -> dict[str, TargetRefused]:
         if not plans:
@@ -93,3 +113,58 @@ class TopicMaking:
         ]
         refused = self._target.try_create_topics(topics, self._configs.not_kept)
         return {error.topic: error for error in refused}
+
+    def _protect(
+        self, names: Mapping[str, str], states: Mapping[str, TopicState] | None = None
+    ) -> dict[str, TargetRefused]:
+        """Make the ACLs of target topics; returns those topics of which the target refused some, by
+        source topic: these must not be made. Nothing for a flow that does not keep ACLs alike, or a
+        target without an authorizer.
+
+        Args:
+            names: the target topics by source topic.
+            states: how the source's topics were, where it is not asked.
+
+        Raises:
+            ClusterUnreachable: a cluster does not answer.
+        """
+        if not names or not self._flow.settings.sync_topic_acls_enabled:
+            return {}
+        if states is None:
+            self._acls.sync()
+        else:
+            stated = {acl for topic in names if topic in states for acl in states[topic].acls or ()}
+            self._acls.make_stated(stated, names)
+        lacking = applying_acls(names.values(), self._acls.undone)
+        return {
+            topic: self._refusal(name, lacking[name])
+            for topic, name in names.items()
+            if lacking[name]
+        }
+
+    def _refusal(self, name: str, lacking: Sequence[Acl]) -> TargetRefused:
+        one = lacking[0]
+        return TargetRefused(
+            f"topic {name} is not made on cluster {self._flow.target}, since {len(lacking)} ACLs "
+            f"that it has to have could not be made, such as {one.permission} {one.operation} for "
+            f"{one.principal} ({self._acls.undone[one] or 'refused a short while ago'}); let the "
+            "flow make ACLs there, or set sync_topic_acls_enabled: false",
+            topic=name,
+            reason="ACLS_REFUSED",
+        )
+
+    def _as_it_was(self, target: str, state: TopicState, partitions: int) -> TopicInfo:
+        asked = self._flow.settings.replication_factor or state.factor
+        factor = self._target.registered_brokers(target, asked)
+        synced = self._flow.settings.sync_topic_configs_enabled
+        configs = configs_by_state(self._configs.rules, state, factor) if synced else ALWAYS
+        return TopicInfo(target, max(partitions, state.partitions), factor, configs)
+
+    def _unknown(self, topic: str, target: str) -> TargetRefused:
+        return TargetRefused(
+            f"topic {target} is not made on cluster {self._flow.target} yet: cluster "
+            f"{self._flow.source} does not answer, and the lake does not know how {topic} is "
+            "there; wait for the source, or make the topic by hand",
+            topic=target,
+            reason="UNKNOWN_STATE",
+        )

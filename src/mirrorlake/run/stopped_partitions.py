@@ -10,6 +10,7 @@ from mirrorlake.errors import (
     MapBehind,
     MapUnknown,
     MirrorlakeError,
+    StageTrimmed,
     TargetLost,
     TargetRefused,
     TopicRefused,
@@ -17,9 +18,10 @@ from mirrorlake.errors import (
 from mirrorlake.lake.incidents import PARK, WENT_ON, Decided, Incident, IncidentKey, Incidents, Lost
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.table_upkeep import removals_from
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.produce.flow import FlowProducer
-from mirrorlake.produce.trimmed import holes_before
+from mirrorlake.produce.holes import Accepted, find_holes, lacking
 from mirrorlake.run.snapshot import Snapshot
 from mirrorlake.run.target_losses import AskEnds, MappedLoss, log_ends_below, loss_errors, take_out
 
@@ -236,3 +238,41 @@ class StoppedPartitions:
             some = ", ".join(f"{topic}-{partition}" for topic, partition in sorted(changed)[:8])
             logger.info("flow %s: trying again what the target refused of %s", self._flow, some)
             self._begin_anew()
+
+
+def holes_before(
+    lake: Lake, stage: StageFiles, producer: FlowProducer, accepted: Accepted
+) -> dict[TopicAndPartition, StageTrimmed]:
+    """The partitions of which a flow lacks records that the stage no longer has, each with the
+    error that an operator sees."""
+    spec, floors = producer.spec, producer.floors()
+    removals = removals_from(lake, spec.source_cluster)
+    candidates = lacking(removals, floors, spec.remote_topic, spec.targets, spec.stopped)
+    if not candidates:
+        return {}
+    stage.invalidate()  # where the index follows no deletions, it has them yet
+    with stage.reading() as index:
+        holes = list(
+            find_holes(
+                candidates,
+                floors,
+                index,
+                spec.source_cluster,
+                accepted=accepted,
+                forgotten=spec.forgotten,
+            )
+        )
+    return {
+        (hole.topic, hole.partition): StageTrimmed(
+            f"flow {spec.name} has not produced offsets {hole.first} to {hole.last} of "
+            f"{hole.topic}-{hole.partition}, and the stage does not hold them: `maintain` has "
+            "deleted them, or landing began behind them, where other flows start; decide with "
+            "`mirrorlake resolve`",
+            topic=hole.topic,
+            partition=hole.partition,
+            generation=hole.generation,
+            first_offset=hole.first,
+            last_offset=hole.last,
+        )
+        for hole in holes
+    }

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrorlake.dashboard.data import Snapshots, to_json
-from mirrorlake.dashboard.data_version import data_version
+from mirrorlake.dashboard.data import Snapshots, data_version, to_json
 from mirrorlake.dashboard.model import load_dashboard
 from mirrorlake.dashboard.page import render
 from mirrorlake.dashboard.server import DashboardServer

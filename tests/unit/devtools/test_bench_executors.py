@@ -14,9 +14,8 @@ import pytest
 from rich.console import Console
 
 from mirrorlake.attempts import attempts
-from mirrorlake.devtools.bench.executors import CORES_OF_ONE, Scaled, scaled_of
+from mirrorlake.devtools.bench.executors import CORES_OF_ONE, ROOT, Quotas, Scaled, scaled_of
 from mirrorlake.devtools.bench.measure import Race, Sample
-from mirrorlake.devtools.bench.quotas import ROOT, Quotas
 from mirrorlake.devtools.bench.tables import tables
 from mirrorlake.errors import InputError
 from tests.support.docs_scripts import docs_script
