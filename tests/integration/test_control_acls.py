@@ -442,7 +442,7 @@ def test_a_topic_is_made_with_its_acls_and_configs_before_its_first_record(
     assert own_configs(guarded.west, f"east.{gone}")["retention.ms"] == "6000000"
 
 
-@pytest.mark.parametrize("describes", [True, False])
+@pytest.mark.parametrize("describes", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_topic_whose_acls_the_target_refuses_is_not_made(
     tmp_path: Path, guarded: ClusterPair, topic_name: str, describes: bool
 ) -> None:

@@ -140,37 +140,44 @@ def test_plan_changes_nothing(tmp_path: Path, clusters: ClusterPair, topic_name:
     assert bench.on_target() == {} and bench.log.rows == []
 
 
-@pytest.mark.parametrize("defaults_from", ["target", "source"])
-def test_use_defaults_from(
-    tmp_path: Path, clusters: ClusterPair, topic_name: str, defaults_from: str
-) -> None:
+def test_use_defaults_from(tmp_path: Path, clusters: ClusterPair, topic_name: str) -> None:
+    """The two clusters' defaults differ, in what is set for all brokers of each."""
     if clusters.embedded is None:
         pytest.skip("the defaults of somebody's own cluster are not changed")
-    bench = Bench(tmp_path, clusters, topic_name, use_defaults_from=defaults_from)
-    create_topic(clusters.east, topic_name)
-    bench.make_mirror(flush_messages="9")
-    assert describe_topic_configs(bench.configs._source, [topic_name]).configs[topic_name][
-        "segment.ms"
-    ].origin == ("default")
+    benches = {}
+    for side in ("target", "source"):
+        topic = f"{topic_name}-{side}"
+        (tmp_path / side).mkdir()
+        benches[side] = Bench(tmp_path / side, clusters, topic, use_defaults_from=side)
+        create_topic(clusters.east, topic)
+        benches[side].make_mirror(flush_messages="9")
+        (configs,) = describe_topic_configs(benches[side].configs._source, [topic]).configs.values()
+        assert configs["segment.ms"].origin == "default"
     try:
-        # the two clusters' defaults differ
         set_cluster_default(clusters.west, "log.segment.bytes", "2000000")
-        # set for all brokers of the source
         set_cluster_default(clusters.east, "log.roll.ms", "123456")
-        until(lambda: _value(bench.configs._target, bench.mirror, "segment.bytes"), gives="2000000")
-        until(lambda: _value(bench.configs._source, topic_name, "segment.ms"), gives="123456")
-        rows = bench.sync()
-        if defaults_from == "target":
-            assert bench.on_target() == {}
-            assert rows == [done("flush.messages", "9", None, bench.mirror)]
-        else:
-            assert bench.on_target() == {
-                "flush.messages": "9223372036854775807",
-                "segment.bytes": "1073741824",
-                "segment.ms": "123456",
-            }
-            assert len(rows) == 3
-        assert bench.configs.sync() == []
+        both = benches.values()
+        until(
+            lambda: {_value(one.configs._target, one.mirror, "segment.bytes") for one in both},
+            gives={"2000000"},
+        )
+        until(
+            lambda: {_value(one.configs._source, one.topic, "segment.ms") for one in both},
+            gives={"123456"},
+        )
+        for bench in both:
+            rows = bench.sync()
+            if bench is benches["target"]:
+                assert bench.on_target() == {}
+                assert rows == [done("flush.messages", "9", None, bench.mirror)]
+            else:
+                assert bench.on_target() == {
+                    "flush.messages": "9223372036854775807",
+                    "segment.bytes": "1073741824",
+                    "segment.ms": "123456",
+                }
+                assert len(rows) == 3
+            assert bench.configs.sync() == []
     finally:
         set_cluster_default(clusters.west, "log.segment.bytes", None)
         set_cluster_default(clusters.east, "log.roll.ms", None)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from mirrorlake.extras import EXTRAS
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, read_topic, record_count
@@ -38,6 +40,7 @@ def run_once(topology: Path, *command: str, **more: str) -> subprocess.Completed
     )
 
 
+@pytest.mark.slow
 def test_workers_of_spark_need_three_libraries(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

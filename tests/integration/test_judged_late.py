@@ -4,6 +4,7 @@ name."""
 import signal
 from pathlib import Path
 
+import pytest
 import yaml
 
 from mirrorlake.devtools.local.ports import free_ports
@@ -16,6 +17,7 @@ from tests.support.topologies import ends
 from tests.support.waiting import until
 
 
+@pytest.mark.slow
 def test_a_flow_that_no_rule_could_look_at_ends_and_the_other_goes_on(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

@@ -44,6 +44,7 @@ def optimize(lake: Lake) -> int:
     return int(lake.sql("OPTIMIZE records").collect()[0]["metrics"]["numFilesRemoved"])
 
 
+@pytest.mark.slow
 def test_a_refused_record_in_a_backlog_stays_an_incident(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path
 ) -> None:
@@ -226,14 +227,27 @@ def test_an_operator_parks_what_stopped(
 
 
 @pytest.mark.parametrize(
-    "points", [PARK_POINTS, pytest.param(("kafka-committed", "mapped"), marks=pytest.mark.slow)]
+    ("points", "landing"),
+    [
+        (PARK_POINTS, None),
+        pytest.param(
+            (*PARK_POINTS, "kafka-committed", "mapped"),
+            {"small_batch_records": 0},
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["no session", "session"],
 )
 def test_killed_while_records_are_parked(
-    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, points: Sequence[str]
+    spark: SparkSession,
+    clusters: ClusterPair,
+    tmp_path: Path,
+    points: Sequence[str],
+    landing: Mapping[str, int] | None,
 ) -> None:
     """After each point between the refusal and going on, another run goes on where that one died:
     each record is at the target once, or parked once."""
-    scene = new_scene(clusters, tmp_path, {"small_batch_records": 0}, on_refused="park")
+    scene = new_scene(clusters, tmp_path, landing, on_refused="park")
     left_out: set[tuple[int, int]] = set()
     for point in points:
         once = tmp_path / f"once-{point}"

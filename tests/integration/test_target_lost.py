@@ -117,6 +117,7 @@ def test_they_are_produced_from_the_stage_again(
     assert verified.differences == [] and verified.proven == verified.records
 
 
+@pytest.mark.slow
 def test_they_are_given_up(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

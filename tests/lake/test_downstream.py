@@ -100,6 +100,7 @@ def in_silver(spark: SparkSession, start: Start, lake: PathLake, silver: Path) -
     return sorted(row["offset"] for row in rows)
 
 
+@pytest.mark.slow
 def test_a_stream_that_rested_goes_on(
     spark: SparkSession,
     start_silver: Start,

@@ -99,6 +99,7 @@ def test_of_two_that_take_over_at_once_each_has_a_number_of_its_own(lake: Lake) 
         _tables(lake).append("latency", _rows(1), "app", 8)
 
 
+@pytest.mark.slow
 def test_spark_optimizes_and_vacuums_between_appends_and_back(lake: Lake) -> None:
     tables = _tables(lake)
     for number in range(5):

@@ -64,6 +64,7 @@ def actions(rows: mirrorlake.Rows) -> set[str]:
     return {row["action"] for row in rows}
 
 
+@pytest.mark.slow
 def test_names_are_made_once_and_show_what_is_committed_later(
     spark: SparkSession,
     file: Path,

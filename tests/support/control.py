@@ -76,8 +76,9 @@ def set_cluster_default(bootstrap: str, key: str, value: str | None) -> None:
     librdkafka cannot."""
     change = ["--delete-config", key] if value is None else ["--add-config", f"{key}={value}"]
     scope = ["--entity-type", "brokers", "--entity-default"]
-    tool = [str(find_java()), "-cp", str(kafka_jars()[0].parent / "*"), "kafka.admin.ConfigCommand"]
-    command = [*tool, "--bootstrap-server", bootstrap, "--alter", *scope, *change]
+    java = [str(find_java()), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]  # it lives a second
+    tool = ["-cp", str(kafka_jars()[0].parent / "*"), "kafka.admin.ConfigCommand"]
+    command = [*java, *tool, "--bootstrap-server", bootstrap, "--alter", *scope, *change]
     subprocess.run(command, check=True, timeout=60, capture_output=True)
 
 
