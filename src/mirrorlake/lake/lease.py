@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Protocol
 
+from mirrorlake.errors import Fenced
 from mirrorlake.lake.file_lock import FileLock
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease_holder import taken
@@ -39,6 +40,15 @@ class AnyLease(Protocol):
     def release(self) -> None:
         """See `Lease.release`."""
         ...
+
+
+def taken_over(work: str, lease: AnyLease) -> Fenced:
+    """What a process hears whose lease for some work another one has."""
+    what_now = "stands by" if lease.stands_by else "ends: be sure that only one process does this"
+    return Fenced(
+        f"another process has taken over {work} while this one was suspended or cut off; nothing "
+        f"that this one does counts any more, and it {what_now}"
+    )
 
 
 class Lease:

@@ -17,7 +17,7 @@ from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.lake.deployment import Deployment
-from mirrorlake.lake.lease import AnyLease, Lease
+from mirrorlake.lake.lease import AnyLease, Lease, taken_over
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.table_upkeep import note_removals
 from mirrorlake.landing.broken_queries import BrokenQueries
@@ -275,7 +275,7 @@ class LandingWorker:
         owned_at = checked_at
         while not self._stopping.wait(LOOK_SECONDS):
             if not self._lease.held:
-                raise self._taken_over()
+                raise taken_over(work_of_landing(self.alias), self._lease)
             active = query.active
             if not through and query.began:
                 through = True
@@ -317,21 +317,13 @@ class LandingWorker:
     def _check_owner(self, query: LandingQuery) -> None:
         """Raise Fenced if another process has taken over."""
         if query.fenced():
-            raise self._taken_over()
-
-    def _taken_over(self) -> Fenced:
-        by = self._lease.stands_by
-        what_now = "it stands by" if by else "it ends: be sure that only one process does this"
-        return Fenced(
-            f"another process has taken over landing from cluster {self.alias} while this one was "
-            f"suspended or cut off; nothing that this one reads is staged any more, and {what_now}"
-        )
+            raise taken_over(work_of_landing(self.alias), self._lease)
 
     def _wait(self, planned: Planned) -> bool:
         """Nothing may be read now: plan again from time to time."""
         while not self._once and not self._stopping.wait(COMPARE_SECONDS):
             if not self._lease.held:
-                raise self._taken_over()
+                raise taken_over(work_of_landing(self.alias), self._lease)
             if self._changed.is_set() or self._planner.differs(planned, {}):
                 return False
         return True

@@ -12,16 +12,17 @@ from functools import partial
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
-from mirrorlake.errors import ClusterUnusable, Fenced, MirrorlakeError
+from mirrorlake.errors import ClusterUnusable, MirrorlakeError
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.lake.incidents import Decided
-from mirrorlake.lake.lease import AnyLease
+from mirrorlake.lake.lease import AnyLease, taken_over
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.landing.worker import LandingWorker
+from mirrorlake.naming.worker_groups import work_of_flow
 from mirrorlake.offsets.positions import Reached, TopicAndPartition
 from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.produce.flow import FlowProducer
@@ -206,7 +207,7 @@ class FlowWorker:
                 ended = self._landing.thread.ended.is_set()
                 wanted = self._snapshots.wanted
                 if not self._lease.held:
-                    raise self._lost()
+                    raise taken_over(work_of_flow(self.flow.name), self._lease)
                 # Asked for before the poll: what was landed by then is produced once the poll finds
                 # nothing. And before it the generations: what an older one covered must not be
                 # taken for what a newer one did.
@@ -245,14 +246,6 @@ class FlowWorker:
                     self._rest(known)
         finally:
             producer.close()
-
-    def _lost(self) -> Fenced:
-        """What a process hears whose lease another one has."""
-        what_now = "stands by" if self._lease.stands_by else "ends: be sure that only one runs it"
-        return Fenced(
-            f"another process has taken over flow {self.flow.name} while this one was suspended or "
-            f"cut off; this one {what_now}"
-        )
 
     def _rest(self, known: int | None) -> None:
         """Wait until it is time to look for what others landed; or until this process has landed
