@@ -42,44 +42,54 @@ def drain(deployment: Deployment, flow: ResolvedFlow) -> Drained:
 
     Where it cannot be known that no other process runs the flow, this one does not: two that
     produce would write twice. What stops it is reported and not raised; positions behind what is
-    there are then held back. Raises ClusterUnusable, and LakeError when the lake was opened to be
-    read.
+    there are then held back. Topics that are paused, and a flow that is disabled, stay where they
+    are. Raises ClusterUnusable, and LakeError when the lake was opened to be read.
     """
     lake = deployment.lake
     ends, held, silent = _ends(deployment.connections, flow, living_targets(lake.now, flow.name))
     others, closed = _other_logs(deployment, flow, ends)
     ends = {key: end for key, end in ends.items() if key not in others}
-    counted: list[int] = []
-    free, detail = _is_free(deployment, flow)
-    if free:
-        try:
-            Replicator(
-                deployment,
-                [flow],
-                RunOptions(once=True, keeps_modes=True),
-                report=lambda _flow, batch: counted.append(batch.record_count),
-            ).run()
-        except MirrorlakeError as error:
-            detail = str(error)
-        missing = _missing(Translator(lake, flow.name), ends)
-    else:
-        missing = _wait(lake, flow, ends)
-        detail = detail if missing else None
+    resting = {key: end for key, end in ends.items() if _rests(flow, key[0])}
+    going = {key: end for key, end in ends.items() if key not in resting}
+    missing, records, detail = ([], 0, None) if _rests(flow) else _brought(deployment, flow, going)
     # again, since the process that runs the flow may have noticed one meanwhile
     closed |= _other_logs(deployment, flow, ends)[1]
     gone = closed_targets(lake.now, deployment.connections, flow)
     closed |= {topic: gone[topic] for topic in sorted(gone.keys() & {topic for topic, _ in ends})}
-    detail = detail or _unknown(flow, silent, closed)
-    missing = [*dict.fromkeys([*missing, *silent, *closed])]
+    left = _missing(Translator(lake, flow.name), _without_heartbeats(lake, flow, resting))
+    detail = detail or _unknown(flow, silent, closed) or _why_left(flow, left)
+    missing = [*dict.fromkeys([*missing, *silent, *closed, *left])]
     complete = not missing and not held and detail is None
     return Drained(
         flow.name,
         complete,
-        records=sum(counted),
+        records=records,
         missing=tuple(missing),
         detail=detail,
         held=tuple(held),
     )
+
+
+def _brought(
+    deployment: Deployment, flow: ResolvedFlow, ends: dict[TopicAndPartition, int]
+) -> tuple[list[str], int, str | None]:
+    """Bring a flow up to some ends. Returns the partitions that did not come there, how many
+    records this process produced, and what stopped it."""
+    free, detail = _is_free(deployment, flow)
+    if not free:
+        missing = _wait(deployment.lake, flow, ends)
+        return missing, 0, detail if missing else None
+    counted: list[int] = []
+    try:
+        Replicator(
+            deployment,
+            [flow],
+            RunOptions(once=True, keeps_modes=True),
+            report=lambda _flow, batch: counted.append(batch.record_count),
+        ).run()
+    except MirrorlakeError as error:
+        detail = str(error)
+    return _missing(Translator(deployment.lake, flow.name), ends), sum(counted), detail
 
 
 def _other_logs(
@@ -97,6 +107,20 @@ def _other_logs(
         if key[0] not in topics
     }
     return others, topics | parts
+
+
+def _rests(flow: ResolvedFlow, topic: str | None = None) -> bool:
+    """Whether a flow brings nothing to its target, or nothing of a topic."""
+    resting = flow.paused or not flow.settings.enabled
+    return resting or topic is not None and flow.pauses(topic)
+
+
+def _why_left(flow: ResolvedFlow, left: Sequence[str]) -> str | None:
+    """Why what rests has not come to its end; None where it has."""
+    if not left:
+        return None
+    why = "it is disabled" if not flow.settings.enabled else "they are paused"
+    return f"{len(left)} partitions, such as {left[0]}, have records that are not mirrored: {why}"
 
 
 def _unknown(flow: ResolvedFlow, silent: Sequence[str], closed: Mapping[str, str]) -> str | None:
@@ -117,11 +141,7 @@ def _ends(
     report its ends, with the topics, of those that were `mirrored`, that may not be seen."""
     admin = connections.admin(flow.source)
     there = admin.topics()
-    wanted = {
-        name
-        for name in there.keys() | mirrored
-        if flow.selection.selects(name) and not flow.pauses(name)
-    }
+    wanted = {name for name in there.keys() | mirrored if flow.selection.selects(name)}
     topics = [there[name] for name in sorted(wanted & there.keys())]
     keys = [(info.name, partition) for info in topics for partition in range(info.partitions)]
     marks = admin.end_offsets(keys, committed=False, skip_silent=True)
@@ -184,8 +204,7 @@ def _is_free(deployment: Deployment, flow: ResolvedFlow) -> tuple[bool, str | No
 
 
 def _wait(lake: Lake, flow: ResolvedFlow, ends: dict[TopicAndPartition, int]) -> list[str]:
-    aside = known_heartbeats(lake, flow.name)  # which wait for other records, as long as they may
-    ends = {key: end for key, end in ends.items() if not aside(key[0])}
+    ends = _without_heartbeats(lake, flow, ends)
     translator = Translator(lake, flow.name)
     for last in attempts(WAIT_SECONDS, LOOK_SECONDS):
         missing = _missing(translator, ends)
@@ -197,10 +216,21 @@ def _wait(lake: Lake, flow: ResolvedFlow, ends: dict[TopicAndPartition, int]) ->
     return missing
 
 
+def _without_heartbeats(
+    lake: Lake, flow: ResolvedFlow, ends: dict[TopicAndPartition, int]
+) -> dict[TopicAndPartition, int]:
+    """Ends of partitions but those of heartbeats, which wait for other records, as long as they
+    may."""
+    aside = known_heartbeats(lake, flow.name) if ends else None
+    return {} if aside is None else {key: end for key, end in ends.items() if not aside(key[0])}
+
+
 def _missing(translator: Translator, ends: dict[TopicAndPartition, int]) -> list[str]:
     """Partitions of which something is not mapped yet: an end that translates exactly has been
     reached."""
     asked = [(topic, partition, end) for (topic, partition), end in ends.items() if end > 0]
+    if not asked:
+        return []
     translated = translator.translate(asked, None)
     return [
         f"{key[0]}-{key[1]}" for key in asked if key not in translated or not translated[key].exact

@@ -127,17 +127,15 @@ def _catch_up(deployment: Deployment, direction: Direction) -> list[Drained]:
     flows = [direction.flow]
     opposite, topology = opposite_name(direction.flow), deployment.connections.topology
     if direction.reverse and opposite in topology.flows:
-        flows.append(topology.flow(opposite))
-    return [
-        flow_drained for flow in flows if (flow_drained := _drained(deployment, flow)) is not None
-    ]
+        back = topology.flow(opposite)
+        # one that is switched off brings nothing back, and was never meant to
+        flows += [back] if back.settings.enabled and not back.paused else []
+    return [_drained(deployment, flow) for flow in flows]
 
 
-def _drained(deployment: Deployment, flow: ResolvedFlow) -> Drained | None:
-    """None where there is nothing to drain: the flow is switched off. Who moves groups has found
-    that both clusters answer: one that does not do so any more leaves the flow undrained."""
-    if not flow.settings.enabled or flow.paused:
-        return None
+def _drained(deployment: Deployment, flow: ResolvedFlow) -> Drained:
+    """Who moves groups has found that both clusters answer: one that does not do so any more leaves
+    the flow undrained."""
     try:
         # it runs the flow by Spark, which a dry run does without
         from mirrorlake.failover.drain import (

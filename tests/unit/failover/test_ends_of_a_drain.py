@@ -1,8 +1,8 @@
 """A drain is complete by what the source was seen to have."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -76,7 +76,9 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> list[dict[TopicAndPartition, i
     return waited
 
 
-def deployed(source: MemoryCluster, directory: Path) -> Any:
+def deployed(
+    source: MemoryCluster, directory: Path, settings: Mapping[str, Any] = MappingProxyType({})
+) -> Any:
     """A flow that has mirrored all topics of its source."""
     topics = source.identities(sorted(source.ends))[0]
     landed = [
@@ -91,7 +93,7 @@ def deployed(source: MemoryCluster, directory: Path) -> Any:
         for name, topic in mirrors.items()
     ]
     answers: Any = {"generations_of": landed, "living_targets_of": living, "source_decisions": ()}
-    topology = load_topology(write_file(directory))
+    topology = load_topology(write_file(directory, flows={FLOW: {"topics": [".*"], **settings}}))
     clusters: Any = {"east": source, "west": target}
     connections = Connections(topology, clusters)
     return SimpleNamespace(lake=MemoryLake(answers), connections=connections)
@@ -121,6 +123,41 @@ def test_another_log_than_was_mirrored(
     assert (drained.complete, drained.missing) == (False, (name,))
     assert drained.detail is not None and f"topic {name}: {why}" in drained.detail
     assert elsewhere[-1] == {ORDERS: 7, ("orders", 1): 5}
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"enabled": False}, "disabled"),
+        ({"paused": True}, "paused"),
+        ({"paused": ["o.*"]}, "paused"),
+    ],
+)
+def test_what_rests_is_not_complete_in_front_of_its_end(
+    source: MemoryCluster,
+    tmp_path: Path,
+    elsewhere: list[dict[TopicAndPartition, int]],
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, Any],
+    why: str,
+) -> None:
+    """Nobody brings it there, and groups were said to have all."""
+    source.make("payments", 9)
+    deployment = deployed(source, tmp_path, settings)
+    flow = deployment.connections.topology.flow(FLOW)
+    behind = {"orders-1"}
+    monkeypatch.setattr(drain, "known_heartbeats", lambda *_: lambda topic: topic == "payments")
+    monkeypatch.setattr(
+        drain,
+        "_missing",
+        lambda _, ends: sorted(behind & {f"{topic}-{number}" for topic, number in ends}),
+    )
+    drained = drain.drain(deployment, flow)
+    assert (drained.complete, drained.missing) == (False, ("orders-1",))
+    assert drained.detail is not None and drained.detail.endswith(why)
+    assert elsewhere == ([] if why == "disabled" or flow.paused else [{("payments", 0): 9}])
+    behind.clear()
+    assert drain.drain(deployment, flow).complete
 
 
 def test_a_log_of_which_is_told_only_while_the_process_that_runs_the_flow_is_waited_for(
