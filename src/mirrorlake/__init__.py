@@ -28,7 +28,9 @@ from mirrorlake.errors import (
     LakeError,
     LayoutError,
     LeaseTaken,
+    MapBehind,
     MapError,
+    MapUnknown,
     MirrorlakeError,
     MissingExtra,
     MissingJava,
@@ -61,13 +63,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AuthenticationFailed", "ClusterUnreachable", "ClusterUnusable", "ContentDiffers",
-    "CountDiffers", "Divergence", "Fenced", "FilesUnreadable", "Forgotten", "Groups", "InputError",
-    "LakeError", "LayoutError", "LeaseTaken", "MapError", "Migrated", "MirrorlakeError",
-    "MissingExtra", "MissingJava", "Moves", "OpenFlow", "OpenLake", "Plan", "PlanOutdated",
-    "Position", "PositionLost", "Produced", "Registered", "ReplicationError", "Resent", "Rows",
-    "SourceDataLost", "StageTrimmed", "StagingError", "Status", "TargetLost", "TargetRecreated",
-    "TargetRefused", "TopicRefused", "TopologyError", "Trace", "UnknownOffset", "Upkeep",
-    "Verified", "__version__", "open",
+    "CountDiffers", "Divergence", "Fenced", "FilesUnreadable", "Forgotten", "Groups",
+    "InputError", "LakeError", "LayoutError", "LeaseTaken", "MapBehind", "MapError",
+    "MapUnknown", "Migrated", "MirrorlakeError", "MissingExtra", "MissingJava", "Moves",
+    "OpenFlow", "OpenLake", "Plan", "PlanOutdated", "Position", "PositionLost", "Produced",
+    "Registered", "ReplicationError", "Resent", "Rows", "SourceDataLost", "StageTrimmed",
+    "StagingError", "Status", "TargetLost", "TargetRecreated", "TargetRefused", "TopicRefused",
+    "TopologyError", "Trace", "UnknownOffset", "Upkeep", "Verified", "__version__", "open",
 ]  # fmt: skip
 
 #: Modules of the library that are imported when a name of theirs is first asked for, those that

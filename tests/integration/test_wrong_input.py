@@ -125,7 +125,7 @@ def test_lake_below_a_file(clusters: ClusterPair, tmp_path: Path) -> None:
 
 
 def test_it_can_be_stopped_while_java_starts(clusters: ClusterPair, tmp_path: Path) -> None:
-    """Nobody has to wait for a session that is not wanted any more."""
+    """Nobody has to wait for a session that is not wanted any more. Meanwhile the lake is made."""
     run = start_run(
         write_topology(tmp_path, clusters.east, clusters.west, {"topics": ["orders"]}),
         "--log",
@@ -144,7 +144,6 @@ def test_it_can_be_stopped_while_java_starts(clusters: ClusterPair, tmp_path: Pa
         json.loads(line) for line in (tmp_path / "run.log").read_text(encoding="utf-8").splitlines()
     ]
     assert said[-1]["message"] == f"{FLOW}: 0 records in 0 batches, 0 short"
-    assert not (tmp_path / "lake" / "records").exists()
 
 
 def test_nothing_is_left_of_a_lake_when_a_cluster_is_wrong(
