@@ -110,6 +110,20 @@ def test_what_a_target_lost_is_not_proven_by_a_clock_that_was_ahead(tmp_path: Pa
     assert proven(lake) == 0
 
 
+def lost_from(offset: int) -> TargetLost:
+    """The target lost all records from an offset on, which is the same at both sides."""
+    return TargetLost(
+        "planted",
+        target_offset=offset,
+        topic="orders",
+        partition=0,
+        first_offset=offset,
+        last_offset=COUNT - 1,
+        generation=0,
+        target_generation=0,
+    )
+
+
 @pytest.mark.parametrize("is_decided", [False, True])
 @pytest.mark.parametrize("was_proven", [False, True])
 def test_what_a_target_loses_while_it_is_compared_is_not_proven(
@@ -122,17 +136,7 @@ def test_what_a_target_loses_while_it_is_compared_is_not_proven(
     whole = Compared((COUNT,) * 3, ("a",) * 3, Verdict((), {}))
 
     def lose() -> None:
-        error = TargetLost(
-            "planted",
-            target_offset=KEPT,
-            topic="orders",
-            partition=0,
-            first_offset=KEPT,
-            last_offset=COUNT - 1,
-            generation=0,
-            target_generation=0,
-        )
-        incidents.report([Incident(FLOW, key.kind, error)])
+        incidents.report([Incident(FLOW, key.kind, lost_from(KEPT))])
         _take_out_proofs(lake, FLOW, {("orders", 0): MappedLoss("east.orders", Lost(0, KEPT))})
         if is_decided:
             incidents.settle_all([key], PRODUCE_AGAIN)
@@ -156,16 +160,7 @@ def test_a_clock_that_is_ahead_does_not_prove_what_a_target_loses_while_it_is_co
     incidents = Incidents(lake)
     key = IncidentKey(FLOW, "target_lost", "orders", 0)
     whole = Compared((COUNT,) * 3, ("a",) * 3, Verdict((), {}))
-    error = TargetLost(
-        "planted",
-        target_offset=KEPT,
-        topic="orders",
-        partition=0,
-        first_offset=KEPT,
-        last_offset=COUNT - 1,
-        generation=0,
-        target_generation=0,
-    )
+    error = lost_from(KEPT)
     if is_decided:
         incidents.report([Incident(FLOW, key.kind, error)])
 
