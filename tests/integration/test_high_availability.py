@@ -35,6 +35,8 @@ from tests.support.waiting import until
 PARTITIONS = 2
 #: How long after a process is gone another one may have produced nothing, seconds.
 TAKE_OVER_SECONDS = 20.0
+#: The same beside other tests, which take the cores that the one that takes over needs.
+BUSY_SECONDS = 3 * TAKE_OVER_SECONDS
 #: The same where one process is restarted after the other.
 ROLLING_SECONDS = 10.0
 #: The same by the newer protocol, of a process that has only just begun to stand by.
@@ -129,8 +131,11 @@ def run(topology: Path, *flags: str) -> Iterator["subprocess.Popen[bytes]"]:
         process.wait()
 
 
-def test_a_standby_takes_over_within_20_seconds_of_a_kill(
-    spark: SparkSession, scene: Scene
+@pytest.mark.parametrize(
+    "within", [pytest.param(TAKE_OVER_SECONDS, marks=pytest.mark.quiet), BUSY_SECONDS]
+)
+def test_a_standby_takes_over_in_time_after_a_kill(
+    spark: SparkSession, scene: Scene, within: float
 ) -> None:
     with run(scene.topology) as active, load(scene.east, scene.topic, PARTITIONS) as records:
         until(lambda: scene.produces, "the first records")
@@ -149,7 +154,7 @@ def test_a_standby_takes_over_within_20_seconds_of_a_kill(
             scene.is_all_there(records)
             assert scene.pids() == ([os.getpid()], [])
             assert standby.incidents() == []
-    assert seconds <= TAKE_OVER_SECONDS, seconds
+    assert seconds <= within, seconds
 
 
 @dataclass
