@@ -38,6 +38,9 @@ class Log(Protocol):
     def keep_prefetched(self, keys: Collection[TopicAndPartition]) -> None:
         """Fetch nothing ahead of any partition but these, and drop what was."""
 
+    def pause(self) -> None:
+        """Fetch nothing until the next ranges are read, where little was fetched ahead."""
+
     def close(self) -> None:
         """Let go of the client, and of what it fetched."""
 
@@ -52,9 +55,8 @@ def open_log(
 
     Args:
         settings: of a client, as librdkafka names them.
-        keep: the caller reads on, range after range: partitions stay assigned. Natively nothing is
-            fetched in between at the ends of logs (`native/reader.py`). Else partitions are let go
-            of once a range is over.
+        keep: the caller reads on, range after range: partitions stay assigned. Else they are let
+            go of once a range is over.
         patience_seconds: how long the cluster, or a partition that is read, may be silent.
         small_answers: records come piece by piece, and little is fetched for in vain: over a slow
             link.

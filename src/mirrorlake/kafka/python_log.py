@@ -101,6 +101,9 @@ class PythonLog:
         """See `Log`."""
         self.leave([key for key in self._next if key not in keys])
 
+    def pause(self) -> None:
+        """See `Log`: it fetches on, since its answers are few where little comes."""
+
     def close(self) -> None:
         """See `Log`."""
         self._next.clear()  # a reading that was begun has nothing to leave any more

@@ -31,7 +31,8 @@ class DriverLog:
             small_answers = pace.in_small_answers
             self._log = open_log(self._job.client, keep=True, small_answers=small_answers)
         counts = {key: end - first for key, (first, end) in part.ranges.items()}
-        if pace.reads_few_partitions(pace.size_of(counts)):
+        over_slow_link = pace.reads_few_partitions(pace.size_of(counts))
+        if over_slow_link:
             # What is fetched ahead of others would take the link from these.
             self._log.keep_prefetched(part.ranges)
         for key, rows in self._log.read(part.ranges):
@@ -40,6 +41,8 @@ class DriverLog:
                     f"landing from cluster {self._job.alias} was stopped within a batch"
                 )
             yield key, rows
+        if not over_slow_link:  # else what comes ahead is what is read next
+            self._log.pause()
 
     def drop_prefetched(self) -> None:
         """Fetch nothing ahead: others read the next batch."""

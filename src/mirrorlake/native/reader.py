@@ -53,7 +53,6 @@ class NativeReader:
         self._library = library()
         self._keep = keep
         self._patience = patience_seconds
-        self._small_answers = small_answers
         self._complaints = Complaints()  # of the cluster, since something came of it
         effective = consumer_settings(settings, keep, small_answers)
         self._consumer = QueuedConsumer(effective, self._complaints.note)
@@ -88,7 +87,6 @@ class NativeReader:
             elif time.monotonic() - self._heard > self._patience:
                 raise self._silent()
             self._finish()
-        self._pause()
 
     def keep_prefetched(self, keys: Collection[Partition]) -> None:
         """See `kafka.log.Log`."""
@@ -129,13 +127,12 @@ class NativeReader:
         self._resume(self._paused.intersection(keys))  # else one that starts again stays paused
         self._consumer.stop(keys)
 
-    def _pause(self) -> None:
-        """Fetch nothing until the next ranges are read: at the ends of logs that move a broker
-        would answer at each record, and each time about all partitions. Not where much was fetched
-        ahead, or over a slow link: it would be fetched again."""
+    def pause(self) -> None:
+        """See `kafka.log.Log`: at the ends of logs that move a broker would answer at each record,
+        and each time about all partitions. What was fetched ahead is fetched again."""
         ahead = self._kept + self._library.queue_length(self._consumer.queue)
         running = self._table.numbers.keys() - self._paused
-        if running and ahead <= FETCHED_AGAIN and not self._small_answers:
+        if running and ahead <= FETCHED_AGAIN:
             self._release()
             # what was taken in front of these ends is let go of, and comes again
             self._table.rows["log_end"][self._table.numbers_of(running)] = UNKNOWN

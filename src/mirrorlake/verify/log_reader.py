@@ -98,6 +98,7 @@ class LogReader:
                     at = batch.column("offset")[-1].as_py() + 1
                     self._throttle.took(batch.nbytes)
                     yield batch
+                log.pause()
                 return
             except KafkaException as error:
                 self._leave()

@@ -31,7 +31,7 @@ class OpenLog:
     def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         self.meanwhile = meanwhile
         self.opened: list[bool] = []
-        self.closed = 0
+        self.closed = self.pauses = 0
         self.prefetches: list[Collection[TopicAndPartition]] = []
 
     def __call__(self, _settings: object, keep: bool, small_answers: bool) -> "OpenLog":
@@ -46,6 +46,9 @@ class OpenLog:
 
     def keep_prefetched(self, keys: Collection[TopicAndPartition]) -> None:
         self.prefetches.append(keys)
+
+    def pause(self) -> None:
+        self.pauses += 1
 
     def close(self) -> None:
         self.closed += 1
@@ -186,10 +189,21 @@ def test_a_client_asks_for_answers_of_the_size_that_the_pace_says(
     sink = PathSink(lake, job, "land x")
     sink.land({A: (5, 7)}, None, 0)
     assert [set(keys) for keys in log.prefetches] == [{A}], "a backlog over a slow link"
+    assert not log.pauses, "what comes ahead is read next"
     sink._keep(Pace(1 << 30))
     assert log.closed == 1 and job.pace() == Pace(1 << 30)
     sink.land({A: (7, 8)}, None, 1)
-    assert log.opened == [True, False]
+    assert log.opened == [True, False] and log.pauses == 1
+
+
+def test_a_source_that_never_had_a_backlog_is_not_fetched_from_between_batches(
+    lake: PathLake, log: OpenLog, tmp_path: Path
+) -> None:
+    """How fast its link is is not known, and its answers are small."""
+    sink = PathSink(lake, job_of(lake, tmp_path), "land x")
+    for batch, first in enumerate((5, 6, 7)):
+        sink.land({A: (first, first + 1)}, None, batch)
+    assert log.opened == [True] and log.pauses == 3
 
 
 def started() -> Any:
