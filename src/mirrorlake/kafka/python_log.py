@@ -46,7 +46,9 @@ class PythonLog:
     ) -> None:
         self._keep, self._patience = keep, patience_seconds
         self._complaints = Complaints()
-        effective = consumer_settings(settings, keep, small_answers)
+        # One that stays at the ends of logs would ask the brokers fifty times a second.
+        waiting = {"fetch.wait.max.ms": 500} if keep else {}
+        effective = consumer_settings({**waiting, **settings}, small_answers)
         group = {"group.id": settings.get("group.id") or _GROUP}
         own = {"logger": logger, "error_cb": self._complaints.note}
         self._consumer = Consumer({**effective, **group, **own})
@@ -102,7 +104,7 @@ class PythonLog:
         self.leave([key for key in self._next if key not in keys])
 
     def pause(self) -> None:
-        """See `Log`: it fetches on, since its answers are few where little comes."""
+        """See `Log`: how much was fetched ahead is not known, so it is kept."""
 
     def close(self) -> None:
         """See `Log`."""

@@ -22,6 +22,10 @@ _TUNED: Mapping[str, str | int | bool] = {
     "check.crcs": True,
     "fetch.message.max.bytes": 4 << 20,
     "fetch.max.bytes": 32 << 20,
+    # With the defaults a broker answers at each record that comes while ranges are read, and each
+    # time about all partitions; an answer of nothing, or of what is read no more, is waited for.
+    "fetch.min.bytes": 4 << 10,
+    "fetch.wait.max.ms": 20,
     "fetch.error.backoff.ms": 50,
     # librdkafka waits a second where as much as it may have is fetched already
     "fetch.queue.backoff.ms": 10,
@@ -35,17 +39,10 @@ _SMALL_ANSWERS: Mapping[str, str | int | bool] = {
     "fetch.max.bytes": 1 << 20,
     "queued.max.messages.kbytes": 512,
 }
-#: Of a reader that goes from range to range: the answer that is under way, of nothing or of what is
-#: read no more, is waited for. One that stays at the end of logs would ask the brokers twenty times
-#: a second.
-_RANGES_ONLY: Mapping[str, str | int | bool] = {"fetch.wait.max.ms": 50}
 
 
-def consumer_settings(
-    settings: Mapping[str, Any], keep: bool, small_answers: bool
-) -> dict[str, Any]:
+def consumer_settings(settings: Mapping[str, Any], small_answers: bool) -> dict[str, Any]:
     """The settings of a client that reads ranges (`kafka.log.open_log` says how), those of its user
     among them."""
-    waiting = {} if keep else _RANGES_ONLY
     answers = _SMALL_ANSWERS if small_answers else {}
-    return {**_TUNED, **waiting, **answers, **settings, **_REQUIRED}
+    return {**_TUNED, **answers, **settings, **_REQUIRED}

@@ -54,7 +54,7 @@ class NativeReader:
         self._keep = keep
         self._patience = patience_seconds
         self._complaints = Complaints()  # of the cluster, since something came of it
-        effective = consumer_settings(settings, keep, small_answers)
+        effective = consumer_settings(settings, small_answers)
         self._consumer = QueuedConsumer(effective, self._complaints.note)
         self._table = RangeTable()
         #: Partitions that are assigned, and of which nothing is fetched between two reads.
