@@ -17,8 +17,9 @@ def content_bytes(rows: pa.RecordBatch) -> int:
 
 def arrow_bytes(rows: pa.RecordBatch) -> int:
     """About the size of rows with all that belongs to a record, as Arrow has them."""
-    size: int = _ROW_BYTES * rows.num_rows + rows.column("headers").nbytes
-    return size + content_bytes(rows)
+    headers = rows.column("headers")
+    size: int = 0 if headers.null_count == len(headers) else headers.nbytes
+    return _ROW_BYTES * rows.num_rows + size + content_bytes(rows)
 
 
 def bytes_of_each(rows: pa.RecordBatch) -> np.ndarray:
@@ -29,6 +30,8 @@ def bytes_of_each(rows: pa.RecordBatch) -> np.ndarray:
 
 def _byte_count(column: pa.Array) -> int:
     """How many bytes the values of a column have together."""
+    if column.null_count == len(column):
+        return 0
     if column.type != pa.binary() or column.null_count:
         return pc.sum(pc.binary_length(column)).as_py() or 0
     ends = np.frombuffer(column.buffers()[1], np.int32)

@@ -43,9 +43,19 @@ def without_echoes(rows: PlannedRows, provenance: Provenance | None) -> PlannedR
         yield from rows
         return
     for plan, chunk in rows:
-        kept = chunk.filter(pc.invert(_has_been_on(chunk.column("headers"), provenance.target_id)))
-        if kept.num_rows:
-            yield plan, kept
+        headers = chunk.column("headers")
+        # most chunks have few rows, none of them marked: they cost no more than a look
+        if _is_any_marked(headers):
+            chunk = chunk.filter(pc.invert(_has_been_on(headers, provenance.target_id)))
+        if chunk.num_rows:
+            yield plan, chunk
+
+
+def _is_any_marked(headers: pa.Array) -> bool:
+    """Whether one of the rows has a header of provenance."""
+    if headers.null_count == len(headers):
+        return False
+    return bool(pc.any(pc.equal(headers.flatten().field("key"), HEADER)).as_py())
 
 
 def _has_been_on(headers: pa.Array, cluster_id: str) -> pa.Array:
