@@ -17,9 +17,10 @@ def content_bytes(rows: pa.RecordBatch) -> int:
 
 def arrow_bytes(rows: pa.RecordBatch) -> int:
     """About the size of rows with all that belongs to a record, as Arrow has them."""
-    headers = rows.column("headers")
-    size: int = 0 if headers.null_count == len(headers) else headers.nbytes
-    return _ROW_BYTES * rows.num_rows + size + content_bytes(rows)
+    headers, size = rows.column("headers"), _ROW_BYTES * rows.num_rows
+    if headers.null_count < len(headers):
+        size += headers.nbytes
+    return size + content_bytes(rows)
 
 
 def bytes_of_each(rows: pa.RecordBatch) -> np.ndarray:
