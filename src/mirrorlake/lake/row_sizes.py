@@ -17,7 +17,8 @@ def content_bytes(rows: pa.RecordBatch) -> int:
 
 def arrow_bytes(rows: pa.RecordBatch) -> int:
     """About the size of rows with all that belongs to a record, as Arrow has them."""
-    headers, size = rows.column("headers"), _ROW_BYTES * rows.num_rows
+    headers = rows.column("headers")
+    size: int = _ROW_BYTES * rows.num_rows
     if headers.null_count < len(headers):
         size += headers.nbytes
     return size + content_bytes(rows)
