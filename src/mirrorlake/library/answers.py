@@ -80,7 +80,7 @@ class Status(Answer):
         status.healthy or print(*status.attention, sep="\\n")
 
     Attributes:
-        healthy: no alert is there.
+        healthy: no alert is there, and flows have begun.
         flows: a row of the view `flow_status` for each flow, whether it is `enabled`, and its
             `standing` in words.
         topics: lag of each flow and topic, in records.

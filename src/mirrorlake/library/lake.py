@@ -71,7 +71,8 @@ class OpenLake(Queries, Positions, Resends):
         """How the replication is: flows, lag, open incidents and alerts.
 
         Without a topology file it is read from the tables alone: neither clusters are asked nor
-        laws checked. Where there is no lake yet it is not healthy, and `attention` says so.
+        laws checked. Where there is no lake yet, or no flow has ever begun in it, it is not
+        healthy, and `attention` says so.
         """
         known = self.internals
         connections = known.connections if known.has_topology else None

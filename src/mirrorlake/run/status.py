@@ -22,6 +22,11 @@ UNASKED = (
     "the clusters were not asked, and laws not checked: the lake was opened without its "
     "topology file"
 )
+#: A run may end between its making of the lake and the beginning of its flows.
+NOT_BEGUN = (
+    "no flow has begun in this lake yet: `mirrorlake run` begins them; one that has ended before "
+    "it did said why"
+)
 
 
 def read_status(
@@ -35,10 +40,11 @@ def read_status(
     Kafka decides that (`workers.read_workers`)]}. Flows have `enabled`, `paused` (as a whole) and
     `standing`, how they stand in words.
 
-    A flow that has never run is there with nulls. Not healthy means that an alert is there. What is
-    paused, disabled or gone by the file as it is now raises none except for its open incidents,
-    which wait for a decision. Without `connections` it is read from the tables alone: no cluster is
-    asked, no law checked, and whether a flow is enabled is not known.
+    A flow that has never run is there with nulls. Not healthy means that an alert is there, or that
+    flows are to run and none has ever begun in this lake. What is paused, disabled or gone by the
+    file as it is now raises no alert except for its open incidents, which wait for a decision.
+    Without `connections` it is read from the tables alone: no cluster is asked, no law checked, and
+    whether a flow is enabled is not known.
     """
     workers: list[dict[str, Any]] = []
     lake.open_together(_READ)
@@ -48,10 +54,11 @@ def read_status(
     if connections is None:
         known_flows = (rows[name] for name in sorted(rows))
         flows = [{**row, "enabled": None, "standing": standing(row)} for row in known_flows]
-        unchecked = [UNASKED]
+        unchecked, waits = [UNASKED], True
     else:
         flows = _by_topology(rows, connections.topology)
         running = [flow for flow in connections.topology.active_flows() if not flow.paused]
+        waits = bool(running)
         names = {flow.name for flow in running}
         alerts = [row for row in alerts if row["alert"] == "incident" or row["flow"] in names]
         broken, unchecked = broken_laws(lake, connections, running)
@@ -64,20 +71,21 @@ def read_status(
         key=lambda row: (row["flow"], row["alert"], row["topic"] or "", row["partition"] or 0)
     )
     proofs = lake.table_rows("proof_status")
+    begun = not waits or bool(rows) or bool(lake.query_rows("begun_flow"))
     warnings: list[str] = []
     try:
         warnings += others.result()
     except OSError as error:
         unchecked = [*unchecked, f"the log was not checked for other programs' commits: {error}"]
     return {
-        "healthy": not alerts,
+        "healthy": begun and not alerts,
         "flows": flows,
         "topics": lake.query_rows("topic_lag"),
         "incidents": incidents,
         "alerts": alerts,
         "unchecked": unchecked,
         "proofs": sorted(proofs, key=lambda row: (row["flow"], row["topic"])),
-        "attention": attention(incidents, alerts),
+        "attention": [*([] if begun else [NOT_BEGUN]), *attention(incidents, alerts)],
         "warnings": warnings,
         "workers": workers,
     }

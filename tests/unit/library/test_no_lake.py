@@ -9,8 +9,11 @@ import pytest
 import mirrorlake
 from mirrorlake import LakeError, OpenLake
 from mirrorlake.config.lake import Lake as Location
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
+from mirrorlake.lake.starts import note_start
 from mirrorlake.library import internals
+from mirrorlake.run.status import NOT_BEGUN
 from tests.support.lake_rows import no_session, write_file
 
 
@@ -31,10 +34,25 @@ def test_where_it_was_read_it_is_there(
     lake: OpenLake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A store is not asked for that once more."""
-    open_lake(no_session, Location(path="./lake"), tmp_path)
+    note_start(made(tmp_path), "east->west", "earliest", {})
     asked: list[str] = []
     monkeypatch.setattr(internals, "has_table", lambda _root, table: asked.append(table))
-    assert lake.status().attention == [] and not asked
+    status = lake.status()
+    assert status.healthy and status.attention == [] and not asked
+
+
+def test_nor_is_one_of_a_lake_in_which_no_flow_has_begun(lake: OpenLake, tmp_path: Path) -> None:
+    """As where a run made it and ended, since Spark could not start."""
+    made(tmp_path)
+    for opened in (lake, mirrorlake.open(path=tmp_path / "lake")):
+        status = opened.status()
+        assert not status.healthy and status.attention == [NOT_BEGUN]
+    write_file(tmp_path, flows={"east->west": {"topics": ["orders"], "enabled": False}})
+    assert mirrorlake.open(tmp_path / "mirrorlake.yml").status().healthy, "none is to run"
+
+
+def made(directory: Path) -> Lake:
+    return open_lake(no_session, Location(path="./lake"), directory)
 
 
 @pytest.mark.parametrize(
