@@ -101,7 +101,6 @@ def seen_elsewhere(kind: str, topology: Path, topic_name: str) -> dict[str, Any]
         "partition": 0,
         "offset": 7,
         "exact": True,
-        "reason": None,
     }
     assert seen["back"] == {**seen["there"], "topic": topic_name}
     return seen
