@@ -249,7 +249,7 @@ def test_by_the_newer_protocol_a_kill_and_an_end_in_order_are_followed_as_well(
     assert pauses[0] <= NEWER_SECONDS and pauses[1] <= TAKE_OVER_SECONDS, pauses
 
 
-@pytest.mark.slow
+@pytest.mark.quiet
 def test_who_stood_still_for_a_minute_writes_nothing_and_stands_by(
     spark: SparkSession, scene: Scene
 ) -> None:

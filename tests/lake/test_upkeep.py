@@ -73,9 +73,9 @@ def test_tables_stay_small_while_rounds_go_on(tmp_path: Path) -> None:
             _an_hour_later(tmp_path)
     upkeep.delete_replaced(0)
     for table in ("records", "offset_map", "latency"):
-        began = time.monotonic()
+        began = time.process_time()
         found = DeltaTable(str(tmp_path / table))
-        assert time.monotonic() - began < 0.5
+        assert time.process_time() - began < 0.5, "of CPU, whatever else the machine does"
         assert len(found.file_uris()) < 100
         log = tmp_path / table / "_delta_log"
         assert list(log.glob("*.checkpoint.parquet"))
