@@ -17,6 +17,7 @@ from tests.support.replication import write_topology
 PARTITIONS = 2
 
 
+@pytest.mark.slow
 @pytest.mark.law("stage first", "exact map", session="without")
 def test_the_catalog_shows_what_is_landed_without_spark(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path

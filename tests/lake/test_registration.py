@@ -161,7 +161,8 @@ def test_commits_of_others_are_found(spark: SparkSession, file: Path) -> None:
 def test_a_warehouse_registers(
     spark: SparkSession, tmp_path: Path, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a session of this process: Spark is behind the connection."""
+    """Without a session of this process: Spark is behind the connection. What is committed later,
+    without Spark, is seen by the names."""
     details = {"server_hostname": "w.example", "http_path": "/1", "access_token": "x"}
     file = a_file(tmp_path, schema, warehouse=details)
     spark.sql(f"CREATE SCHEMA {CATALOG}.{schema}")
@@ -172,6 +173,11 @@ def test_a_warehouse_registers(
     monkeypatch.setattr(Internals, "spark", property(lambda _known: no_session()))
     made = mirrorlake.open(file).register()
     assert actions(made.tables) == actions(made.views) == {"created"}
+    append(lake_of(file), "records", staged(range(10)))
+    append(lake_of(file), "offset_map", [run_row(0, 9)])
+    assert spark.table(f"{CATALOG}.{schema}.records").count() == 10
+    (seen,) = spark.table(f"{CATALOG}.{schema}.offset_translation").collect()
+    assert (seen["source_first"], seen["record_count"]) == (0, 10)
 
 
 def test_what_cannot_be_registered(
