@@ -2,6 +2,8 @@
 
 import ast
 import gc
+from collections.abc import Iterator
+from pathlib import Path
 
 
 def syntax_of(text: str) -> ast.Module:
@@ -15,3 +17,11 @@ def syntax_of(text: str) -> ast.Module:
     finally:
         if collects:
             gc.enable()
+
+
+def modules_with(folder: Path, *words: str) -> Iterator[tuple[Path, ast.Module]]:
+    """The modules below a folder whose text holds one of some words: the others are not parsed."""
+    for path in sorted(folder.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if any(word in text for word in words):
+            yield path, syntax_of(text)

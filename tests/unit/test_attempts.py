@@ -8,7 +8,7 @@ import pytest
 
 from mirrorlake import attempts as module
 from mirrorlake.attempts import attempts
-from tests.support.syntax import syntax_of
+from tests.support.syntax import modules_with, syntax_of
 
 SRC = Path(__file__).parents[2] / "src"
 
@@ -66,8 +66,8 @@ def calls_of(tree: ast.AST, *names: str) -> list[str]:
 def test_nothing_sleeps() -> None:
     sleeps = {
         str(path.relative_to(SRC)): calls
-        for path in sorted(SRC.rglob("*.py"))
-        if (calls := calls_of(syntax_of(path.read_text(encoding="utf-8")), "time.sleep", "sleep"))
+        for path, tree in modules_with(SRC, "sleep")
+        if (calls := calls_of(tree, "time.sleep", "sleep"))
     }
     assert sleeps == {}, "wait by `attempts`, or for an event that ends the wait"
 

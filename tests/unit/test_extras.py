@@ -63,7 +63,7 @@ def imported(path: Path) -> set[str]:
     for types alone."""
     tree = syntax_of(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
             node.body = []
     names: set[str] = set()
     for node in ast.walk(tree):
@@ -71,8 +71,10 @@ def imported(path: Path) -> set[str]:
             names |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom):
             names.add(str(node.module))
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
-            names |= {str(word.value) for word in node.args if isinstance(word, ast.Constant)}
+        elif isinstance(node, ast.Call):
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if called.endswith("import_module"):
+                names |= {str(word.value) for word in node.args if isinstance(word, ast.Constant)}
     return {name.partition(".")[0] for name in names}
 
 
@@ -104,6 +106,9 @@ def test_each_library_is_imported_where_it_belongs() -> None:
         assert inside == rooms, library
 
 
+OWN = {name: value for name, value in os.environ.items() if name != "MIRRORLAKE_TRACKING"}
+
+
 def in_a_process(missing: Sequence[str], script: str) -> subprocess.CompletedProcess[str]:
     """What Python says of a script where libraries are not installed."""
     before = (
@@ -111,21 +116,9 @@ def in_a_process(missing: Sequence[str], script: str) -> subprocess.CompletedPro
         f"Missing({list(missing)}))"
     )
     command = [sys.executable, "-c", f"{before}\n{script}"]
-    own = {name: value for name, value in os.environ.items() if name != "MIRRORLAKE_TRACKING"}
     return subprocess.run(
-        command, capture_output=True, text=True, cwd=SRC.parent, env=own, check=False
+        command, capture_output=True, text=True, cwd=SRC.parent, env=OWN, check=False
     )
-
-
-def command(missing: Sequence[str], *words: str, cwd: Path) -> tuple[int, str]:
-    """How a command ends where libraries are not installed: its exit code, and what it says on
-    stderr."""
-    script = (
-        f"import os; os.chdir({str(cwd)!r}); from mirrorlake.cli.main import main; "
-        f"main({list(words)})"
-    )
-    done = in_a_process(missing, script)
-    return done.returncode, done.stderr.strip()
 
 
 def test_a_task_of_spark_needs_three_libraries() -> None:
@@ -187,32 +180,65 @@ def test_the_package_alone_answers(lake: Path) -> None:
 SPARK = ["pyspark", "py4j", "pandas", "psutil"]
 
 
-@pytest.mark.parametrize(
-    ("missing", "words", "extra", "library"),
-    [
-        (["altair"], "dashboard --html page.html", "dashboard", "altair"),
-        (["vl_convert"], "dashboard --html page.html", "dashboard", "vl-convert-python"),
-        (["javaproperties"], "import mm2.properties", "import", "javaproperties"),
-        (["mlflow"], "-c tracked.yml run", "tracking", "mlflow-skinny"),
-        (["prometheus_client"], "run --metrics 127.0.0.1:0", "metrics", "prometheus-client"),
-        (
-            ["opentelemetry.exporter"],  # MLflow brings the rest of it
-            "-c sent.yml run",
-            "otlp",
-            "opentelemetry-exporter-otlp-proto-http",
-        ),
-        (["databricks"], "-c warehouse.yml status", "databricks", "databricks-sql-connector"),
-        (SPARK, "sql --engine spark 'SELECT 1'", "spark", "pyspark"),
-        (SPARK, "local status", "spark", "psutil"),
-        (SPARK, "demo", "spark", "psutil"),
-        (SPARK, "bench", "spark", "psutil"),
-        (["pyspark", "py4j"], "bench", "spark", "pyspark"),
-    ],
+#: What is not installed, what a command is asked for then, and the extra and the library that it
+#: names.
+ASKED_FOR = (
+    (["altair"], "dashboard --html page.html", "dashboard", "altair"),
+    (["vl_convert"], "dashboard --html page.html", "dashboard", "vl-convert-python"),
+    (["javaproperties"], "import mm2.properties", "import", "javaproperties"),
+    (["mlflow"], "-c tracked.yml run", "tracking", "mlflow-skinny"),
+    (["prometheus_client"], "run --metrics 127.0.0.1:0", "metrics", "prometheus-client"),
+    (
+        ["opentelemetry.exporter"],  # MLflow brings the rest of it
+        "-c sent.yml run",
+        "otlp",
+        "opentelemetry-exporter-otlp-proto-http",
+    ),
+    (["databricks"], "-c warehouse.yml status", "databricks", "databricks-sql-connector"),
+    (SPARK, "sql --engine spark 'SELECT 1'", "spark", "pyspark"),
+    (SPARK, "local status", "spark", "psutil"),
+    (SPARK, "demo", "spark", "psutil"),
+    (SPARK, "bench", "spark", "psutil"),
+    (["pyspark", "py4j"], "bench", "spark", "pyspark"),
 )
-def test_a_command_names_what_to_install(
-    lake: Path, missing: list[str], words: str, extra: str, library: str
-) -> None:
-    code, said = command(missing, *shlex.split(words), cwd=lake)
+#: Each is forked off one process that has read the command line, and none of these libraries.
+FORKS = """if True:
+    import json, os, sys
+    from tests.support.missing import Missing
+    from mirrorlake.cli.main import main
+    for number, (missing, words) in enumerate(json.loads(sys.stdin.read())):
+        child = os.fork()
+        if not child:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            os.dup2(os.open(f"{number}.said", os.O_WRONLY | os.O_CREAT), 2)
+            assert not {*missing} & sys.modules.keys()
+            sys.meta_path.insert(0, Missing(missing))
+            main(words)
+            sys.exit()
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def ends(lake: Path) -> list[tuple[int, str]]:
+    """How each command of ASKED_FOR ends: its exit code, and what it says on stderr."""
+    asked = json.dumps([(missing, shlex.split(words)) for missing, words, *_ in ASKED_FOR])
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS],
+        input=asked,
+        capture_output=True,
+        text=True,
+        cwd=lake,
+        env={**OWN, "PYTHONPATH": str(SRC.parent)},
+        check=True,
+    )
+    said = [(lake / f"{number}.said").read_text("utf-8") for number in range(len(ASKED_FOR))]
+    return [(int(code), text.strip()) for code, text in zip(done.stdout.split(), said, strict=True)]
+
+
+@pytest.mark.parametrize("number", range(len(ASKED_FOR)), ids=lambda number: ASKED_FOR[number][1])
+def test_a_command_names_what_to_install(ends: list[tuple[int, str]], number: int) -> None:
+    (code, said), (_, _, extra, library) = ends[number], ASKED_FOR[number]
     assert code == 2, said
     line = f"needs {library}, which is not installed: pip install 'mirrorlake[{extra}]'"
     assert line in said.splitlines()[-1] and "Traceback" not in said

@@ -5,6 +5,7 @@ import ast
 import importlib
 import importlib.util
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -13,22 +14,29 @@ from tests.support.syntax import syntax_of
 TESTS = Path(__file__).parents[1]
 
 
-def modules_of(tree: ast.Module) -> dict[str, ModuleType]:
+@cache
+def module_of(package: str, name: str) -> ModuleType | None:
+    """A module of a package; None where the name is of something else."""
+    full = f"{package}.{name}"
+    if not hasattr(importlib.import_module(package), "__path__"):
+        return None
+    return importlib.import_module(full) if importlib.util.find_spec(full) is not None else None
+
+
+def modules_of(nodes: list[ast.AST]) -> dict[str, ModuleType]:
     """Modules of the package that a file imports, by the names that it gives them."""
-    modules = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mirrorlake"):
-            for alias in node.names:
-                full = f"{node.module}.{alias.name}"
-                package = importlib.import_module(str(node.module))
-                if hasattr(package, "__path__") and importlib.util.find_spec(full) is not None:
-                    modules[alias.asname or alias.name] = importlib.import_module(full)
-    return modules
+    return {
+        alias.asname or alias.name: module
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mirrorlake")
+        for alias in node.names
+        if (module := module_of(str(node.module), alias.name)) is not None
+    }
 
 
-def used(tree: ast.Module) -> Iterator[tuple[str, str]]:
+def used(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
     """(name, attribute) for what is asked of a bare name, or replaced in it by a test."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attribute):
                 yield name, attribute
@@ -41,17 +49,19 @@ def used(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 def missing_in(file: Path) -> list[str]:
     """Names that a file uses by a module of the package, which has none of them."""
-    tree = syntax_of(file.read_text(encoding="utf-8"))
-    modules = modules_of(tree)
+    nodes = list(ast.walk(syntax_of(file.read_text(encoding="utf-8"))))
+    modules = modules_of(nodes)
+    if not modules:
+        return []
     shadowed = {
         node.arg if isinstance(node, ast.arg) else node.id
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.arg)
         or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     }
     return [
         f"{modules[name].__name__}.{attribute}"
-        for name, attribute in used(tree)
+        for name, attribute in used(nodes)
         if name in modules.keys() - shadowed and not hasattr(modules[name], attribute)
     ]
 

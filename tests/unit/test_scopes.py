@@ -4,7 +4,7 @@ clusters, a `Route` a flow with both."""
 import ast
 from pathlib import Path
 
-from tests.support.syntax import syntax_of
+from tests.support.syntax import modules_with
 
 ROOT = Path(__file__).parents[2] / "src" / "mirrorlake"
 #: What a function calls a lake, or one that is only read.
@@ -21,8 +21,8 @@ def names(function: ast.FunctionDef) -> set[str]:
 def test_few_functions_take_a_lake_and_its_clusters_apart() -> None:
     apart = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
-        for path in sorted(ROOT.rglob("*.py"))
-        for node in ast.walk(syntax_of(path.read_text(encoding="utf-8")))
+        for path, tree in modules_with(ROOT, "connections")
+        for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)
         and "connections" in names(node)
         and names(node) & LAKES

@@ -24,10 +24,10 @@ DOORS = {
 
 def named(text: str) -> set[str]:
     """The modules of tests that code imports, or names in a text that is run."""
-    tree = syntax_of(text)
-    documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    nodes = list(ast.walk(syntax_of(text)))
+    documents = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     modules: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             modules.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

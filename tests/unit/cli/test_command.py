@@ -15,6 +15,7 @@ from mirrorlake.cli.command import words_of
 from mirrorlake.cli.context import Context
 from mirrorlake.cli.main import CommandEnded, main
 from mirrorlake.errors import InputError, ReplicationError
+from tests.support.commands import forked
 
 NOWHERE = "/no/such/mirrorlake.yml"
 
@@ -156,11 +157,9 @@ def test_a_place_that_cannot_be_written_is_one_sentence(
 ) -> None:
     file = tmp_path / "a-file"
     file.touch()
-    command = [sys.executable, "-m", "mirrorlake", *(word.format(file=file) for word in words)]
+    command = [word.format(file=file) for word in words]
     for added, pages in ((), 0), (("-v",), 1):  # -v says where it came from
-        done = subprocess.run(
-            [*command, *added], capture_output=True, text=True, timeout=120, check=False
-        )
+        done = forked([*command, *added], tmp_path)
         assert (done.returncode, done.stderr.count("Traceback")) == (2, pages)
         assert done.stderr.splitlines()[-1].startswith("mirrorlake: " + said.format(file=file))
 

@@ -25,19 +25,20 @@ SECONDS = 60.0
 READS = "\x1b[?2004h"
 
 
-@pytest.fixture
-def home(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     """A folder of a person who has installed the completion in a shell, with a topology file."""
     shell: str = request.param
     if shutil.which(shell) is None:
         pytest.skip(f"no {shell} on PATH")
-    (tmp_path / "mirrorlake.yml").write_text(FILE, encoding="utf-8")
+    folder = tmp_path_factory.mktemp(shell)
+    (folder / "mirrorlake.yml").write_text(FILE, encoding="utf-8")
     install = "mirrorlake --install-completion; exit $status"
     done = subprocess.run(
-        [shell, "-c", install], env=of_person(tmp_path), capture_output=True, text=True
+        [shell, "-c", install], env=of_person(folder), capture_output=True, text=True
     )
     assert done.returncode == 0 and f"{shell} completion installed" in done.stdout, done.stderr
-    return tmp_path
+    return folder
 
 
 def of_person(home: Path) -> dict[str, str]:

@@ -32,7 +32,7 @@ from mirrorlake.mm2.importer.read import Imported
 from mirrorlake.notebook.host import Laptop
 from mirrorlake.run.totals import Totals
 from mirrorlake.terminal import plain_console, plain_table, print_table, write_any_text
-from tests.support.syntax import syntax_of
+from tests.support.syntax import modules_with
 
 SRC = Path(__file__).parents[3] / "src"
 #: Swallowed as a style, refused as an end of none, and drawn as a picture, by Rich's markup.
@@ -319,10 +319,10 @@ def test_thousands_of_rows_are_written_at_once(monkeypatch: pytest.MonkeyPatch) 
 
 def test_nobody_makes_a_console_or_reads_markup_but_one_module() -> None:
     """Progress bars read markup whatever their console says, unless told not to."""
-    for path in SRC.rglob("*.py"):
+    for path, tree in modules_with(SRC, "Console", "markup", "TextColumn", "rich"):
         if path.name == "terminal.py":
             continue
-        for node in ast.walk(syntax_of(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 name = ast.unparse(node.func)
                 assert name.rpartition(".")[2] not in ("Console", "from_markup", "escape_markup"), (
