@@ -4,7 +4,7 @@ import re
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import pyarrow as pa
 
@@ -21,19 +21,33 @@ if TYPE_CHECKING:  # answers without Spark come by this module too
 _session_use = threading.RLock()
 
 
+class Starting(Protocol):
+    """A session that starts meanwhile."""
+
+    @property
+    def over(self) -> bool:
+        """Whether it is there, or cannot be."""
+
+    def ready(self, stop: threading.Event) -> bool:
+        """Wait until it is; False if `stop` was set before."""
+
+
 class SessionTables(Reader):
     """A `Reader` by Spark, in a session that is opened when it is first needed.
 
     Attributes:
         schema: under which the session knows the tables.
+        starting: the session that this process has begun to start, if it has.
     """
 
     engine: ClassVar[str] = "Spark"
 
     def __init__(self, opening: "Callable[[], SparkSession]", schema: str) -> None:
         self._opening = opening
-        self._use = threading.RLock()  # around the session, and the commits that threads share
+        self._use = threading.RLock()  # around the commits that threads share
+        self._opening_use = threading.RLock()
         self._session: SparkSession | None = None
+        self.starting: Starting | None = None
         self.schema = schema
         self._tables_known: set[str] = set()
         self._views_made: set[str] = set()
@@ -41,20 +55,27 @@ class SessionTables(Reader):
     @property
     def spark(self) -> "SparkSession":
         """The session, opened if it is the first time that it is needed. Raises MissingJava."""
-        with self._use:
+        with self._opening_use:
             if self._session is None:
                 self._session = self._open_session()
             return self._session
+
+    @property
+    def awaited_session(self) -> Starting | None:
+        """The session that this process has begun to start, while it is not there yet."""
+        return None if self.starting is None or self.starting.over else self.starting
 
     def _open_session(self) -> "SparkSession":
         return self._opening()
 
     def check_session(self) -> None:
         """Raise ReplicationError where the session was opened and its JVM is gone, killed or out of
-        memory: this process gets no other one. A Spark Connect server may come back, and is not
-        asked."""
+        memory: this process gets no other one; and what opening it raised. A Spark Connect server
+        may come back, and is not asked."""
         from mirrorlake.spark.home import over_connect
 
+        if self.starting is not None and self.starting.over:
+            self.spark  # noqa: B018 - raises where it could not be opened
         if self._session is None or over_connect():
             return
         try:

@@ -17,7 +17,7 @@ from confluent_kafka import KafkaException
 
 from mirrorlake.attempts import attempts
 from mirrorlake.config.cluster import Landing
-from mirrorlake.errors import StagingError
+from mirrorlake.errors import ClusterUnreachable, StagingError
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.forgotten import forgotten_from
@@ -145,6 +145,24 @@ def start_landing(
     waiting = frozenset(key for key in plan.starts if is_heartbeats(key[0]))
     job = replace(job, waiting=waiting, waiting_seconds=heartbeats_wait)
     return _stream(lake, job, landing, checkpoint)
+
+
+def land_at_once(
+    lake: Lake, plan: LandingPlan, landing: Landing, client: Settings
+) -> LandingQuery | None:
+    """Land what a plan says up to the ends that there are now, by this process, while its session
+    starts; None where that is much, or the source does not report all ends."""
+    job, ends = _job(lake, plan, landing, client), SourceEnds(plan.alias, client)
+    try:
+        final = ends.all(job.starts)
+    except ClusterUnreachable:
+        return None  # a query reads what answers
+    noted, ranges = ends.noted(final), ranges_between(job.starts, final)
+    if offset_count(ranges) > landing.small_batch_records:
+        return None
+    checkpoint = new_checkpoint(lake, plan.alias)
+    sink = _path_sink(lake, job, application_of(checkpoint))
+    return None if sink is None else _landed_here(sink, ranges, noted, checkpoint.name)
 
 
 def _up_to_the_ends(lake: Lake, job: LandJob, landing: Landing, checkpoint: Path) -> LandingQuery:

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Sequence
 
+from mirrorlake.config.cluster import Landing
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError
 from mirrorlake.kafka.connections import Connections
@@ -24,7 +25,7 @@ from mirrorlake.landing.broken_queries import BrokenQueries
 from mirrorlake.landing.checkpoints import end_queries, forget_query
 from mirrorlake.landing.covered_notes import CoveredNotes
 from mirrorlake.landing.generations import LakeLandingStore, generations_of
-from mirrorlake.landing.land import LandingQuery, start_landing
+from mirrorlake.landing.land import LandingQuery, land_at_once, start_landing
 from mirrorlake.landing.landing_incidents import LandingIncidents
 from mirrorlake.landing.plan import LandingPlanner
 from mirrorlake.landing.planned import Planned
@@ -219,16 +220,9 @@ class LandingWorker:
         self._unread.make_up(planned, self._flows.named(), landing, client.now)
         if not planned.plan.starts:
             return self._wait(planned)
-        aside = self._flows.known_heartbeats()
-        query = start_landing(
-            self._lake,
-            planned.plan,
-            landing,
-            client.now,
-            once=self._once,
-            is_heartbeats=aside,
-            heartbeats_wait=wait,
-        )
+        query = self._started(planned, landing, client, wait)
+        if query is None:
+            return True
         self._query = query
         try:
             is_over = self._watch(query, planned, client)
@@ -244,11 +238,44 @@ class LandingWorker:
             self._check_owner(query)
             named = self._flows.named()
             self._unread.make_up(planned, named, landing, client.now, own=query.name)
+        at_once = query.query is None and not self._once
         if is_over and self._lease.held:
-            self._tell_others(is_over)
+            self._tell_others(not at_once)
         if query.sink.failure is not None:  # of a last batch, or beside a partition that is gone
             raise query.sink.failure
-        return is_over
+        # what came meanwhile is for a query
+        return not self._session_came() if at_once else is_over
+
+    def _started(
+        self,
+        planned: Planned,
+        landing: Landing,
+        client: LiveSettings[str | int | bool],
+        heartbeats_wait: float,
+    ) -> LandingQuery | None:
+        """What lands a plan: while the session starts, this process, what there is by now; None
+        where a stop came first."""
+        if not self._once and self._lake.awaited_session is not None:
+            query = land_at_once(self._lake, planned.plan, landing, client.now)
+            if query is not None:
+                return query
+            if not self._session_came():
+                return None
+        return start_landing(
+            self._lake,
+            planned.plan,
+            landing,
+            client.now,
+            once=self._once,
+            is_heartbeats=self._flows.known_heartbeats(),
+            heartbeats_wait=heartbeats_wait,
+        )
+
+    def _session_came(self) -> bool:
+        """Wait for the session that this process starts, if it does; False where a stop came
+        first."""
+        starting = self._lake.awaited_session
+        return starting is None or starting.ready(self._stopping)
 
     def _plan(self) -> Planned:
         """Plan a query, and report what operators must know before it runs."""

@@ -107,9 +107,8 @@ class Internals:
         """The session that was given, the one there is, or a local one. Raises MissingJava."""
         if self._given is not None:
             return self._given
-        start, self._start = self._start, None
-        if start is not None:
-            return start.session()
+        if self._start is not None:
+            return self._start.session()
         with nullcontext() if self.progress is None else self.progress.phase("starting Spark"):
             return self._opened()
 
@@ -128,7 +127,9 @@ class Internals:
     def begin_session(self) -> SessionStart | None:
         """Let the session start in the background, if this process has to start it; `spark` waits
         for it."""
-        if self._start is None and self.starts_session:
+        if not self.starts_session:
+            return None
+        if self._start is None or self._start.failed:  # why may be mended
             self._start = SessionStart(self._opened)
         return self._start
 

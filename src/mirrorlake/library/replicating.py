@@ -18,6 +18,7 @@ from mirrorlake.library.answers import Produced, Rows
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.progress import Progress
 from mirrorlake.library.registering import prepare_to_register, registered
+from mirrorlake.library.session_start import SessionStart
 from mirrorlake.naming.worker_groups import work_of_flow
 from mirrorlake.native.selfcheck import problem as native_problem
 from mirrorlake.produce.batch_report import BatchReport
@@ -126,9 +127,12 @@ def _replicated(
     progress.expect([flow.name for flow in flows], reader)
     counts = _Counts(progress, report)
     with stopping(stop) as ending:
-        if start is not None:
-            if topology.lake.path is not None:
-                _open_early(known, progress)
+        if start is not None and topology.lake.path is not None:
+            _open_early(known, progress)
+        # What there is to be landed may be so little that this process needs no session for it.
+        few = known.short and not register
+        starting = start if few and start is not None and not start.over else None
+        if start is not None and starting is None:
             with progress.phase("starting Spark", start.began):
                 ready = start.ready(ending)
             if not ready:  # stopped before there was a session
@@ -137,14 +141,15 @@ def _replicated(
                 return counts.rows()
         with tracked(topology, "run", facts, figures=True) as tracking:
             counts.listeners.append(tracking)
-            if not later:
+            if not later and starting is None:
                 tracking.session(known.spark)
             tables = _opened(known, progress)
+            tables.starting = starting
             if register:
                 with progress.phase("registering the tables"):
                     registered(known)
             if start is not None:
-                _prepare_behind(tables)
+                _prepare_behind(start, tables, None if starting is None else tracking)
             replicator = Replicator(
                 known.deployment,
                 flows,
@@ -209,14 +214,18 @@ def _open_early(known: Internals, progress: Progress) -> None:
         tables.reader.open_together(set(TABLES) - _ASKED_LATER)
 
 
-def _prepare_behind(tables: Lake) -> None:
+def _prepare_behind(start: SessionStart, tables: Lake, tracking: "Tracked | None") -> None:
     """Have a fresh session do, while the clusters are asked, what the first batch would wait for:
-    learn of the lake, and start the process that Python workers are forked from."""
+    learn of the lake, and start the process that Python workers are forked from. One that was not
+    waited for is tracked, too."""
 
     def prepare() -> None:
         from mirrorlake.spark.session import start_workers
 
         try:
+            start.session()
+            if tracking is not None:
+                tracking.session(tables.spark)
             start_workers(tables.spark)
         except Exception as error:  # noqa: BLE001 - it only prepares
             # Mostly the session ended meanwhile; else its next user meets and reports the same.

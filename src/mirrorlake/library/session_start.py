@@ -26,6 +26,16 @@ class SessionStart:
         """The session, once it is there. Raises what opening it raised."""
         return self._session.result()
 
+    @property
+    def over(self) -> bool:
+        """Whether it is there, or cannot be."""
+        return self._session.done()
+
+    @property
+    def failed(self) -> bool:
+        """Whether it cannot be, as is known by now."""
+        return self.over and self._session.exception() is not None
+
     def ready(self, stop: threading.Event) -> bool:
         """Wait until the session is there, or cannot be; False if `stop` was set before."""
         while not wait([self._session], LOOK_SECONDS).done:

@@ -25,5 +25,5 @@ def test_a_new_lake_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(Internals, "begin_session", lambda _known: Starting())
     monkeypatch.setattr(replicating, "judge", lambda *_asked: None)
-    (row,) = mirrorlake.open(write_file(tmp_path)).run()
+    (row,) = mirrorlake.open(write_file(tmp_path)).run(reader="rows")  # which waits for Spark
     assert row["records"] == 0 and made == [True]

@@ -8,11 +8,12 @@ import pytest
 from pyspark.errors import PySparkRuntimeError
 
 from mirrorlake.library import replicating
+from mirrorlake.library.session_start import SessionStart
 from mirrorlake.spark import session
 
 
 def prepared(tables: Any) -> None:
-    replicating._prepare_behind(tables)
+    replicating._prepare_behind(SessionStart(lambda: tables.spark), tables, None)
     for thread in threading.enumerate():
         if thread.name == "preparing the session":
             thread.join(5)

@@ -53,7 +53,7 @@ from mirrorlake.devtools.bench.report import (
     throughput_document,
     throughput_of,
 )
-from mirrorlake.devtools.bench.scale import SCALE_PACE, Size, measure_scale
+from mirrorlake.devtools.bench.scale import Size, measure_scale
 from mirrorlake.devtools.bench.soak import KEPT, measure_soak
 from mirrorlake.devtools.bench.stage_size import measure_stage
 from mirrorlake.devtools.bench.start import measure_starts
@@ -152,7 +152,7 @@ def _between_clusters(
         keep(document)
     if options.scale:
         racers = {name: _PACED[name] for name in (MIRRORLAKE, MIRROR)}
-        document["scale"] = measure_scale(arena, racers, Size(), options.pace or SCALE_PACE)
+        document["scale"] = measure_scale(arena, racers, Size(), options.pace or Pace())
         keep(document)
     elif options.capacity:
         document["capacity"] = measure_capacity(arena, options.pace or Pace(), Size(records=1))

@@ -27,9 +27,6 @@ from mirrorlake.processes import memory_mib
 
 PREFIX = "bench-scale-"
 _START_SECONDS = 300.0
-#: Brokers compile what many partitions take for a minute: they are measured as those are that have
-#: run for days.
-SCALE_PACE = Pace(warm_up_seconds=60.0)
 
 
 @dataclass(frozen=True)
