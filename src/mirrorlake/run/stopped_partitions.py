@@ -23,7 +23,17 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.holes import Accepted, find_holes, lacking
 from mirrorlake.run.snapshot import Snapshot
-from mirrorlake.run.target_losses import AskEnds, MappedLoss, log_ends_below, loss_errors, take_out
+from mirrorlake.run.target_losses import (
+    AskEnds,
+    Losses,
+    MappedLoss,
+    Resent,
+    log_ends_below,
+    loss_errors,
+    resent_to,
+    take_back,
+    take_out,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -119,7 +129,9 @@ class StoppedPartitions:
         an operator has decided. Returns whether the map was changed for it, so that the flow has to
         begin anew."""
         self._producer = producer
-        losses = log_ends_below(producer, ends)
+        # before the ends are asked for: what is sent meanwhile is not lost
+        resent = resent_to(self._lake, self._flow)
+        losses = log_ends_below(producer, ends, resent)
         if losses.keys() - decided.lost.keys():
             self._targets.check()  # a topic that was made again has an incident of its own
         closed = self._targets.closed()
@@ -128,27 +140,31 @@ class StoppedPartitions:
             for key, loss in losses.items()
             if key not in decided.lost and key[0] not in closed
         }
-        problems = self._loss_errors({key: (loss, None) for key, loss in news.items()})
-        for problem in problems:
+        named = self._named({key: (loss, None) for key, loss in news.items()})
+        for problem in self._report_lost(named, resent):
             logger.error("%s", problem)
-        self._report(problems)
         lost = {key: loss for key, loss in decided.lost.items() if key[0] not in closed} | news
         if lost and self.error is None:
             key, loss = next(iter(lost.items()))
-            self.note(self._loss_errors({key: (loss, None)})[0])
+            self.note(loss_errors(self._lake, self._flow, self._named({key: (loss, None)}))[0])
         self._here |= lost.keys()
         producer.spec = replace(producer.spec, blocked=producer.spec.blocked | lost.keys())
         return take_out(self._lake, producer, lost)
 
-    def _loss_errors(
+    def _named(
         self, losses: Mapping[TopicAndPartition, tuple[Lost, tuple[int, int] | None]]
-    ) -> list[TargetLost]:
-        """Of losses, and what was written last where the map may not have it."""
-        named = {
+    ) -> Losses:
+        """Losses, and what was written last where the map may not have it."""
+        return {
             key: MappedLoss(self._targets.remote_topic(key[0]) or key[0], *loss)
             for key, loss in losses.items()
         }
-        return loss_errors(self._lake, self._flow, named)
+
+    def _report_lost(self, losses: Losses, resent: Sequence[Resent]) -> list[TargetLost]:
+        problems = loss_errors(self._lake, self._flow, losses)
+        take_back(self._lake, self._flow, losses, resent)
+        self._report(problems)
+        return problems
 
     def _lost_under_way(self, refusals: Sequence[TargetLost]) -> None:
         """Records got offsets below the map's end, in topics that were noted: the flow begins anew,
@@ -164,7 +180,7 @@ class StoppedPartitions:
                 lost = Lost(floors[key].target_generation, refusal.target_offset)
                 last = None if first is None else (refusal.generation or 0, first - 1)
                 losses[key] = (lost, last)
-            self._report(self._loss_errors(losses))
+            self._report_lost(self._named(losses), resent_to(self._lake, self._flow))
         self._begin_anew()
 
     def _report(self, problems: Sequence[TargetRefused]) -> None:

@@ -3,11 +3,13 @@ one: a leader that lacks them was elected, or a disk was restored from an older 
 
 What is lost is reported, and taken out of the map: no choice makes it true again. The positions
 that the flow has in its group stood for it too, so they are set back. Once an operator has decided
-how, the flow goes on from the end of the map.
+how, the flow goes on from the end of the map. What replays and restores had sent there is not in
+the flow's map: what was parked waits to be replayed once more.
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from mirrorlake.attempts import attempts
@@ -26,6 +28,13 @@ logger = logging.getLogger(__name__)
 #: How long an end has to lie below the map's, seconds, until what is missing counts as lost.
 SURE_SECONDS = 3.0
 _LOOK_SECONDS = 0.5
+_LOST = (
+    "topic STRING, partition INT, target_topic STRING, target_generation INT, target_offset BIGINT"
+)
+_WAITING = (
+    "topic STRING, partition INT, generation INT, offset BIGINT, target_topic STRING, "
+    "target_generation INT"
+)
 #: The verdict of `verify` on records that are not at the target (docs/trust.md).
 _MISSING = "missing_at_target"
 AskEnds = Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, int]]
@@ -33,20 +42,51 @@ AskEnds = Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, i
 answer."""
 
 
-def log_ends_below(producer: FlowProducer, ends: AskEnds) -> dict[TopicAndPartition, Lost]:
-    """Source partitions whose map goes on behind the end of the log of the target, and what is lost
-    of each."""
-    places, mapped = dict[TopicAndPartition, TopicAndPartition](), dict[TopicAndPartition, int]()
-    floors = producer.floors()
-    for key, floor in floors.items():
-        name = producer.spec.remote_topic(key[0])
+class Resent(NamedTuple):
+    """How far a replay or restore has written into a partition of a flow's target topic: `topic` is
+    what it sent, `mirrored` what the flow brings there. One generation is what the flow calls that
+    of the target topic, the other what the resend does."""
+
+    resend: str
+    mirrored: str
+    topic: str
+    partition: int
+    target_topic: str
+    target_generation: int
+    resend_generation: int
+    target_end: int
+
+    @property
+    def key(self) -> TopicAndPartition:
+        """The partition that the flow mirrors there."""
+        return self.mirrored, self.partition
+
+
+def resent_to(lake: Lake, flow: str) -> list[Resent]:
+    """What resends have written into the target topics of a flow."""
+    return [Resent(**row) for row in lake.ask("resent_here", flow=flow)]
+
+
+def log_ends_below(
+    producer: FlowProducer, ends: AskEnds, resent: Iterable[Resent] = ()
+) -> dict[TopicAndPartition, Lost]:
+    """Source partitions whose map, or that of a resend to the same place, goes on behind the end of
+    the log of the target, and what is lost of each."""
+    places = dict[TopicAndPartition, tuple[TopicAndPartition, int]]()
+    mapped = dict[TopicAndPartition, int]()
+    name_of = producer.spec.remote_topic
+    for key, floor in producer.floors().items():
+        name = name_of(key[0])
         if floor.target is not None and name is not None:
-            places[name, key[1]] = key
+            places[name, key[1]] = key, floor.target_generation
             mapped[name, key[1]] = floor.target
-    return {
-        places[place]: Lost(floors[places[place]].target_generation, end)
-        for place, end in ends_below(ends, mapped).items()
-    }
+    for one in resent:
+        place = one.target_topic, one.partition
+        if name_of(one.mirrored) == one.target_topic:
+            places[place] = one.key, one.target_generation
+            mapped[place] = max(one.target_end, mapped.get(place, 0))
+    below = ends_below(ends, mapped)
+    return {places[place][0]: Lost(places[place][1], end) for place, end in below.items()}
 
 
 def ends_below(ends: AskEnds, mapped: Ends) -> Ends:
@@ -112,18 +152,20 @@ def _loss_error(
     part: Mapping[str, Any],
 ) -> TargetLost:
     topic, partition = key
-    where = f"source offsets {part['first_offset']} to {part['last_offset']}"
+    first, last = part["first_offset"], part["last_offset"]
+    which = f", which are {part['record_count']} records of {topic}-{partition} "
+    which += f"(source offsets {first} to {last})"
     return TargetLost(
         f"{name}-{partition} has lost records that it had acknowledged: all from offset "
-        f"{lost.target_offset} on, which are {part['record_count']} records of {topic}-{partition} "
-        f"({where}), though the topic is the same one; the partition waits until you decide: "
+        f"{lost.target_offset} on{'' if first is None else which}, though the topic is the same "
+        "one; the partition waits until you decide: "
         f"mirrorlake resolve --flow '{flow}' --topic '{topic}' --choice produce-again (or accept, "
         "or stop)",
         target_offset=lost.target_offset,
         topic=topic,
         partition=partition,
-        first_offset=part["first_offset"],
-        last_offset=part["last_offset"],
+        first_offset=first,
+        last_offset=last,
         generation=generation,
         target_generation=lost.target_generation,
     )
@@ -164,12 +206,35 @@ def _is_mapped(floor: Floor | None, lost: Lost) -> bool:
     )
 
 
+def take_back(lake: Lake, flow: str, losses: Losses, resent: Iterable[Resent]) -> None:
+    """Let nothing say any more that what resends had sent is where the target has just lost it.
+
+    To be done before the losses are reported: while these wait for a decision, a replay may send
+    what waits again. Who dies in between finds the losses once more.
+    """
+    touched: dict[TopicAndPartition, MappedLoss] = {}
+    cuts = defaultdict[str, list[tuple[object, ...]]](list)
+    for one in resent:
+        loss = losses.get(one.key)
+        if loss is None or loss.lost.target_generation != one.target_generation:
+            continue
+        offset = loss.lost.target_offset
+        if one.target_topic == loss.name and one.target_end > offset:
+            touched[one.key] = loss
+            place = one.topic, one.partition, one.target_topic
+            cuts[one.resend].append((*place, one.resend_generation, offset))
+    waiting = lake.ask("parked_lost", {"lost": _frame(touched)}, flow=flow) if touched else ()
+    if waiting:
+        text = "flow %s: the target has lost %d parked records that were replayed; they wait again"
+        logger.warning(text, flow, len(waiting))
+        rows = [tuple(row.values()) for row in waiting]
+        lake.change("note_parked_lost", {"waiting": Frame(_WAITING, rows)}, flow=flow)
+    for resend, rows in cuts.items():
+        lake.change("cut_map", {"lost": Frame(_LOST, rows)}, flow=resend)
+
+
 def _frame(losses: Losses) -> Frame:
-    return Frame(
-        "topic STRING, partition INT, target_topic STRING, target_generation INT, "
-        "target_offset BIGINT",
-        [(*key, loss.name, *loss.lost) for key, loss in losses.items()],
-    )
+    return Frame(_LOST, [(*key, loss.name, *loss.lost) for key, loss in losses.items()])
 
 
 def _in_map(
