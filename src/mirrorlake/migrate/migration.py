@@ -18,7 +18,7 @@ from mirrorlake.errors import InputError
 from mirrorlake.failover.failover import SYNC_SECONDS, carry_out
 from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition, is_own_group
 from mirrorlake.groups.mover import sole_mover, target_groups
-from mirrorlake.groups.moves import MoveResult, Standing, plan_moves
+from mirrorlake.groups.moves import KIND, MoveResult, Standing, plan_moves
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.groups.sync_plan import ACTIVE, TargetGroup, may_have_members
 from mirrorlake.kafka.groups import GroupAdmin, GroupPositions
@@ -88,7 +88,11 @@ def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
     with sole_mover(lake, flow, SYNC_SECONDS):
         results, methods, goals = _planned(route, wave, groups, WAIT_SECONDS)
         results = carry_out(admin, results, goals, False)
-        changes = [result.change() for result in results if result.is_news]
+        changes = [
+            replace(result.change(), resource=_way(result.standing.checkpoint))
+            for result in results
+            if result.is_news
+        ]
         EventLog(lake).record(flow.name, changes)
     return _document(flow, wave, groups, results=results, methods=methods, lacking=lacking)
 
@@ -240,15 +244,27 @@ def _located(
     return located
 
 
-def _done_before(reader: Reader, flow: str) -> set[tuple[str, str | None]]:
-    """Which position was set where by an earlier run."""
-    history = WrittenChanges(reader).history(flow, "group")
-    return {(change.resource, change.after) for change in history if change.outcome == "done"}
+def _way(checkpoint: Checkpoint, back: bool = False) -> str:
+    """What `changes` calls a group's way from copy to copy: what group sync notes names one topic
+    alone, since it brings positions from the source, and the group may read the other copy still.
+    """
+    topics = checkpoint.topic, checkpoint.target_topic
+    copies = [f"{topic}-{checkpoint.partition}" for topic in topics]
+    return f"{checkpoint.group_id} {' -> '.join(reversed(copies) if back else copies)}"
 
 
-def _mark_moved(checkpoint: Checkpoint, done_before: set[tuple[str, str | None]]) -> Checkpoint:
-    resource = f"{checkpoint.group_id} {checkpoint.target_topic}-{checkpoint.partition}"
-    return replace(checkpoint, synced=(resource, str(checkpoint.target_position)) in done_before)
+def _done_before(reader: Reader, flow: str) -> dict[str, tuple[int, str | None]]:
+    """The last position that was set by each way, and the how manieth of all that was."""
+    history = enumerate(WrittenChanges(reader).history(flow, KIND))
+    return {one.resource: (at, one.after) for at, one in history if one.outcome == "done"}
+
+
+def _mark_moved(checkpoint: Checkpoint, done: Mapping[str, tuple[int, str | None]]) -> Checkpoint:
+    """A group was moved by an earlier run where it went that way last, and not back since."""
+    at, position = done.get(_way(checkpoint), (-1, None))
+    back, _ = done.get(_way(checkpoint, back=True), (-1, None))
+    moved = at > back and position == str(checkpoint.target_position)
+    return replace(checkpoint, synced=moved)
 
 
 def _withheld(result: MoveResult, wave: Wave) -> MoveResult:

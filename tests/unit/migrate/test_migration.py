@@ -211,6 +211,28 @@ def test_there_and_back_while_others_read(world: World) -> None:
     assert world.migrate(groups="billing")["groups"][0]["detail"].startswith("moved here before")
 
 
+def test_what_group_sync_noted_is_no_migration(world: World) -> None:
+    """It had brought the group to our copy while nobody read at the target; consumers read the
+    other copy since, and have to be stopped."""
+    world.lake.changes.append(Change("group", f"billing {OURS[0]}-{OURS[1]}", None, "90"))
+    world.groups.stand("billing", THEIRS, 120, "STABLE")
+    document = world.migrate()
+    assert not document["complete"] and "members" in document["left"][0]
+
+
+def test_what_went_back_since_is_not_there(world: World) -> None:
+    """The group reads the copy of MirrorMaker 2 again, at the position that it had left once."""
+    world.groups.stand("billing", THEIRS, 120)
+    assert world.migrate()["complete"] and world.migrate(rollback=True)["complete"]
+    world.groups.stand("billing", THEIRS, 120, "STABLE")
+    document = world.migrate()
+    assert not document["complete"] and "members" in document["left"][0]
+    world.groups.stand("billing", THEIRS, 120)
+    assert world.migrate()["complete"]
+    world.groups.stand("billing", THEIRS, 120, "STABLE")
+    assert world.migrate()["complete"], "it reads on where it was moved last"
+
+
 def test_what_ours_does_not_have_yet_waits(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     taken, world.ours[50:] = world.ours[50:], []
     world.connections.admin("west").ends[OURS[0]] = [50]  # type: ignore[attr-defined]
