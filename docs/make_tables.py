@@ -58,7 +58,10 @@ OF_VIEWS = {
     "proofs.target_generation": "of the target topic; 0 is the first",
     "proven": "whether the newest comparison found no difference",
     "proven_records": "those that a comparison by content found whole",
-    "mapped_count": "of the staged records, without those that were left out on purpose",
+    "mapped_count": "of these, the records that were not left out on purpose; an estimate too, "
+    "where `record_count` is one",
+    "proofs.record_count": "how many records of the stage; an estimate, in proportion to the "
+    "offsets, where a part of a compared range was compared again, or lost by the target",
     "proven_share": "from 0 to 1, rounded down",
     "proven_since": "the oldest of these comparisons",
     "record_count": "how many records",
