@@ -1,6 +1,7 @@
 """Waiting for a topology file that is not written yet: a job may be deployed before it is put in
 place."""
 
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
@@ -10,18 +11,19 @@ from mirrorlake.run.options import stopped_early
 #: How often to look for the file, seconds: one question to a file system.
 LOOK_SECONDS = 10.0
 #: How often to say again what is waited for, seconds.
-SAY_SECONDS = 3_600.0
+SAY_SECONDS = 600.0
 
 
 def wait_for_topology(
     path: Path, stop: Event, say: Callable[[str], None], once: bool = False
 ) -> bool:
-    """Wait until a topology file is there and not empty; what is in it is no matter here.
+    """Wait until a topology file is there and not empty; what is in it is no matter here. What can
+    never become one, as below a path that is a file itself, is left to its reader to refuse.
 
     Args:
         path: the file.
         stop: ends the wait when it is set.
-        say: gets a line when the wait begins, each hour of it, and when it is over.
+        say: gets a line when the wait begins, every ten minutes of it, and when it is over.
         once: whether a run with an end waits for it.
 
     Returns:
@@ -49,12 +51,17 @@ def wait_for_topology(
 
 def _is_there(path: Path) -> bool:
     try:
-        return path.stat().st_size > 0  # one that is empty is being written
-    except (FileNotFoundError, NotADirectoryError):
+        found = path.stat()
+        # one that is empty is being written
+        return found.st_size > 0 or not stat.S_ISREG(found.st_mode)
+    except FileNotFoundError:
         return False
     except OSError:
         return True  # its reader says what is wrong with it
 
 
 def _hint(path: Path) -> str:
-    return "" if path.parent.is_dir() else ", whose folder is not there either"
+    if not path.parent.is_dir():
+        return ", whose folder is not there either"
+    others = sorted(each.name for each in path.parent.glob("*.y*ml") if each.name != path.name)
+    return f" (its folder has {', '.join(others[:5])})" if others else ""

@@ -1,11 +1,13 @@
 """A run may begin before its topology file is there."""
 
+import os
 from pathlib import Path
 from threading import Event
 
 import pytest
 
-from mirrorlake.errors import ReplicationError
+from mirrorlake.config.topology import load_topology
+from mirrorlake.errors import ReplicationError, TopologyError
 from mirrorlake.library.waiting import LOOK_SECONDS, SAY_SECONDS, wait_for_topology
 
 
@@ -48,13 +50,32 @@ def test_it_says_once_what_it_waits_for_and_that_it_came(tmp_path: Path) -> None
     ]
 
 
-def test_it_says_so_again_each_hour(tmp_path: Path) -> None:
-    hours = 5
+def test_it_says_so_again_and_again(tmp_path: Path) -> None:
+    times = 5
     said: list[str] = []
     assert not wait_for_topology(
-        tmp_path / "x.yml", Clock({int(hours * SAY_SECONDS / LOOK_SECONDS): "stop"}), said.append
+        tmp_path / "x.yml", Clock({int(times * SAY_SECONDS / LOOK_SECONDS): "stop"}), said.append
     )
-    assert len(said) == hours
+    assert len(said) == times and SAY_SECONDS <= 600
+
+
+def test_a_file_of_another_name_is_named(tmp_path: Path) -> None:
+    (tmp_path / "mirrorlake.yaml").touch()
+    said: list[str] = []
+    wait_for_topology(tmp_path / "mirrorlake.yml", Clock({1: "stop"}), said.append)
+    assert "(its folder has mirrorlake.yaml)" in said[0]
+
+
+@pytest.mark.parametrize("below", ["notes.txt/mirrorlake.yml", "pipe"])
+def test_what_cannot_become_a_file_is_not_waited_for(tmp_path: Path, below: str) -> None:
+    """Its reader refuses it, or, as a shell's `<(...)`, reads it: it has no size."""
+    (tmp_path / "notes.txt").touch()
+    os.mkfifo(tmp_path / "pipe")
+    file = tmp_path / below
+    assert wait_for_topology(file, Clock({1: "stop"}), lambda _line: None)
+    if below != "pipe":
+        with pytest.raises(TopologyError, match="Not a directory"):
+            load_topology(file)
 
 
 def test_it_ends_when_told_to(tmp_path: Path) -> None:
