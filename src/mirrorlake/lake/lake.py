@@ -153,6 +153,10 @@ class Lake(SessionTables):
         it; None where that is not known, or asking costs nothing."""
         return None
 
+    def check_there(self) -> None:
+        """Raise LakeError where tables that this process writes to were deleted meanwhile, or made
+        again, as far as this kind of lake tells: it would write into nothing."""
+
     @abstractmethod
     def change(self, name: str, frames: Mapping[str, Frame] = NONE, **args: object) -> None:
         """Run a statement of the package that changes rows of a small table; once more where

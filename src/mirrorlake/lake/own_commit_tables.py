@@ -9,12 +9,13 @@ read once. A table with anything that this does not know is left to delta-rs.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
+from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction
 
 from mirrorlake.errors import LakeError
@@ -30,6 +31,9 @@ logger = logging.getLogger(__name__)
 #: Versions of a table between checkpoints of its log, where nothing else writes them: Delta's own
 #: default.
 _CHECKPOINT_EVERY = 100
+#: How often it is looked in a store whether a table is still the one that was opened, seconds; in a
+#: folder, where it costs nothing, before each commit.
+THERE_SECONDS = 60.0
 #: Properties by which a table asks that rows be checked before they are written.
 _CHECKS = "delta.constraints."
 
@@ -72,7 +76,7 @@ class OwnCommitTables(PathTables):
         another process's, and what it changes would be changed again."""
         with self._lock(table):
             log = self._log(table)
-            while log.is_plain:
+            while log.is_there() and log.is_plain:
                 rows = change(self._now(table).to_pyarrow_table())
                 if rows is None:
                     return
@@ -85,7 +89,7 @@ class OwnCommitTables(PathTables):
         """See `Lake.take_over`."""
         with self._lock(table):
             log = self._log(table)
-            while log.is_plain:
+            while log.is_there() and log.is_plain:
                 log.newest()
                 number = next_owner(log.application_version(application), least)
                 if log.commit([], application, number):
@@ -105,7 +109,7 @@ class OwnCommitTables(PathTables):
         further."""
         with self._lock(table):
             log, added = self._log(table), None
-            while log.is_plain:
+            while log.is_there() and log.is_plain:
                 if application is not None:
                     known = log.application_version(application)
                     if is_done(table, application, known, version):
@@ -115,6 +119,12 @@ class OwnCommitTables(PathTables):
                     self._count(table, log.version)
                     return True
             return False
+
+    def check_there(self) -> None:
+        """See `PathTables.check_there`; in a store of the stage alone."""
+        for table in {"records"} if self.place.in_store else {"records", *self._logs}:
+            with self._lock(table):
+                self._log(table).is_there()
 
     def known_version(self, table: str) -> int | None:
         log = self._logs.get(table)
@@ -170,16 +180,53 @@ class FollowedLog:
 
     def __init__(self, place: Place, opened: Callable[[], DeltaTable]) -> None:
         self._place, self._log, self._opened = place, DeltaLog(place), opened
+        self._id: str | None = None
         self._open()
 
     def _open(self) -> None:
+        """Open the table. Raises LakeError where it is not the one that was opened before."""
         self._options = self._place.options
-        self.table = self._opened()
+        try:
+            table = self._opened()
+        except TableNotFoundError:
+            if self._id is None:
+                raise
+            raise self._replaced("deleted") from None
+        found = str(table.metadata().id)
+        if self._id not in (None, found):
+            raise self._replaced("deleted and made again")
+        self.table, self._id = table, found
         self.version = self.table.version()
+        #: A version, and the mark of its commit; in a store None until the first look.
+        self._seen: tuple[int, Hashable] | None = None
+        self._looked_at = time.monotonic()
+        if not self._place.in_store:
+            self._look()
         self._applications: dict[str, int | None] = {}
         configuration = self.table.metadata().configuration
         checked = any(name.startswith(_CHECKS) for name in configuration)
         self.is_plain = not checked and why_not_by_hand(self.table) is None
+
+    def _replaced(self, what: str) -> LakeError:
+        return LakeError(
+            f"table {self._place} was {what} while this process wrote to it, and nothing more is "
+            "written there; put back the lake that it was of, and start `mirrorlake run` again"
+        )
+
+    def is_there(self) -> bool:
+        """True, where it is the table still that was opened: a commit behind a log that is gone
+        would be one of no table. Raises LakeError where it was deleted."""
+        if self._place.in_store and time.monotonic() - self._looked_at < THERE_SECONDS:
+            return True
+        if self._seen is not None and self._log.file_of(self._seen[0]).mark() != self._seen[1]:
+            self._open()  # its log was cleaned up
+        self._look()
+        return True
+
+    def _look(self) -> None:
+        self._looked_at = time.monotonic()
+        if self._seen is None or self._seen[0] != self.version:
+            self._seen = self.version, self._log.file_of(self.version).mark()
 
     def newest(self) -> int:
         """The table's newest version; what came up to it is taken over."""

@@ -154,9 +154,13 @@ def commit_at(
 ) -> bool:
     """Make the commit of a version, behind all that are there; False where another one has it.
 
-    Raises FileNotFoundError where the log went on so far that what lies behind `version` has been
-    deleted from it, so that a commit there is none of the table's; OSError.
+    Raises FileNotFoundError where a commit there is none of the table's: the log went on so far
+    that what lies behind `version` has been deleted from it, or in a folder, where a look costs
+    nothing, is not there any more; OSError.
     """
+    is_alone = not log.folder.in_store and log.file_of(version - 1).mark() is None
+    if is_alone and log.newest_checkpoint() < version - 1:
+        raise FileNotFoundError(f"commit {version} of {log.table} has none in front of it")
     info = {"timestamp": time.time_ns() // 1_000_000, "operation": operation}
     info |= {"operationParameters": {}, "isBlindAppend": operation == "WRITE"}
     # no other commit has this text: one whose answer was lost is known again

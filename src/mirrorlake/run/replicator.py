@@ -167,7 +167,7 @@ class Replicator:
 
     def _watch(self, edits: Edits | None) -> None:
         """Until the end, or until there is nothing left to do, follow the topology file. Raises
-        ReplicationError where only another process can go on."""
+        ReplicationError where only another process can go on, LakeError where the lake is gone."""
         checked_at = time.monotonic()
         while not self._stop.wait(LOOK_SECONDS) and not self._all_ended():
             self._follow_leases()
@@ -175,6 +175,7 @@ class Replicator:
                 continue
             checked_at = time.monotonic()
             self.lake.check_session()
+            self.lake.check_there()
             self._modes.again()
             try:
                 if edits is not None:
