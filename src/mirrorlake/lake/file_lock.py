@@ -120,6 +120,19 @@ class FileLock:
             os.close(handle)
         return None
 
+    def left(self) -> Holder | None:
+        """Who of this host had it last, and is gone without giving it back."""
+        try:
+            handle = os.open(self.file, os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+        try:
+            holder = _noted(handle) or _noted(handle, _LEFT)
+        finally:
+            os.close(handle)
+        gone = holder is not None and holder.is_of_this_host and not holder.lives
+        return holder if gone else None
+
     def release(self, holder: Holder | None = None) -> None:
         """Give it back, or leave it to who is noted as its `holder`; does nothing if it was not
         taken."""

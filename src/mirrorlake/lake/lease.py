@@ -14,7 +14,7 @@ from typing import Protocol
 from mirrorlake.errors import Fenced
 from mirrorlake.lake.file_lock import FileLock
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.lease_holder import taken
+from mirrorlake.lake.lease_holder import Holder, taken
 from mirrorlake.lake.place import FolderPlace, Place
 from mirrorlake.lake.store_lock import StoreLock
 
@@ -101,6 +101,12 @@ def check_free(leases: Place, work: Sequence[str]) -> None:
     holders = [_lock(leases, what).holder() for what in work]
     if holders and holders[0] is not None and None not in holders:
         raise taken(work[0], holders[0])
+
+
+def left_by(leases: Place, what: str) -> Holder | None:
+    """Which process took some work and is gone without giving it back, by the place of a lake's
+    leases; None where there is none, or where that is not known. Raises OSError."""
+    return _lock(leases, what).left()
 
 
 def _lock(leases: Place, what: str, brief: bool = False) -> FileLock | StoreLock:

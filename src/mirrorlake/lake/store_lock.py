@@ -71,6 +71,12 @@ class StoreLock:
                 f"who has {self.what} cannot be read in the lake's store: {error}"
             ) from error
 
+    def left(self) -> Holder | None:
+        """Who had it last, and is gone without giving it back. Raises OSError."""
+        numbers = self._numbers()
+        held = self._read(numbers[-1]) if numbers else None
+        return held.holder if held is not None and held.is_dead else None
+
     def _numbers(self) -> list[int]:
         return sorted(int(name) for name in self._folder.names() if name.isdecimal())
 

@@ -1,7 +1,8 @@
 """How the flows stand, as one document: what `mirrorlake status` shows."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import Future
+from datetime import datetime, timezone
 from functools import partial
 from typing import Any
 
@@ -10,8 +11,11 @@ from mirrorlake.config.lake import Lake as Location
 from mirrorlake.config.topology import Topology
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.definitions import TABLES
+from mirrorlake.lake.folder import leases_at
+from mirrorlake.lake.lease import left_by
 from mirrorlake.lake.other_writers import newest_by_others
 from mirrorlake.lake.reader import Reader
+from mirrorlake.naming.worker_groups import work_of_flow
 from mirrorlake.run.attention import attention, standing
 from mirrorlake.run.workers import read_workers, works_of
 from mirrorlake.threads import in_thread
@@ -62,6 +66,10 @@ def read_status(
         names = {flow.name for flow in running}
         alerts = [row for row in alerts if row["alert"] == "incident" or row["flow"] in names]
         broken, unchecked = broken_laws(lake, connections, running)
+        try:
+            broken += cut_off(lake, names)
+        except OSError as error:
+            unchecked = [*unchecked, f"whether a run was killed is not known: {error}"]
         alerted = {_place(row) for row in alerts}
         alerts += [row for row in broken if _place(row) not in alerted]
         if connections.topology.availability == "kafka" and lake_id is not None:
@@ -109,6 +117,29 @@ def _by_topology(rows: Mapping[str, dict[str, Any]], topology: Topology) -> list
         row = {**known, "enabled": settings.enabled, "paused": settings.paused is True}
         flows.append({**row, "standing": standing(row, topology.quiet_seconds(name))})
     return flows
+
+
+def cut_off(lake: Reader, flows: Collection[str]) -> list[dict[str, Any]]:
+    """Rows like those of the view `alerts`, of these flows whose last `run --once` was killed: the
+    view asks nothing of a flow that is not to run all the time. Leases say it, of a lake at a path
+    or URL. Raises OSError."""
+    if lake.directory is None:
+        return []
+    leases, alerts = leases_at(lake.directory), []
+    for row in lake.table_rows("objectives"):
+        flow = row["flow"]
+        left = left_by(leases, work_of_flow(flow)) if row["mode"] == "once" else None
+        if left is None or flow not in flows:
+            continue
+        began = datetime.fromisoformat(left.since)
+        alert = {"flow": flow, "alert": "not_running", "topic": None, "partition": None}
+        alert |= {"value": (datetime.now(timezone.utc) - began).total_seconds(), "threshold": 0.0}
+        detail = (
+            f"`run --once` was killed before it came to its end ({left}), and records may wait: "
+            "the next run brings them"
+        )
+        alerts.append({**alert, "since": began.replace(tzinfo=None), "detail": detail})
+    return alerts
 
 
 def _place(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -1,0 +1,65 @@
+"""A `run --once` that was killed on its way is not healthy, for as long as none has gone on."""
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.objectives import Mode, note_objectives
+from mirrorlake.run.status import read_status
+from mirrorlake.testing import MemoryCluster
+from tests.support.lake_rows import FLOW, no_session, opened, write_file
+
+KILLED_AT = "2026-11-28T12:00:00+00:00"
+
+
+def status(directory: Path, lake: Lake, mode: Mode) -> dict[str, Any]:
+    topology = opened(no_session, directory / "mirrorlake.yml")[1]
+    note_objectives(lake, topology, {FLOW: mode})
+    clusters = {name: MemoryCluster(name, {}) for name in ("east", "west", "north")}
+    return read_status(lake.now, Connections(topology, clusters), lake.stored_id)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return opened(no_session, write_file(tmp_path))[0]
+
+
+def leave(lake: Lake, host: str, pid: int) -> None:
+    """A process has the lease of the flow, by what it noted there."""
+    lock = Lease(lake, f"flow {FLOW}").lock
+    lock.file.parent.mkdir(parents=True, exist_ok=True)  # type: ignore[union-attr]
+    noted = json.dumps({"host": host, "pid": pid, "since": KILLED_AT})
+    lock.file.write_text(noted, encoding="utf-8")  # type: ignore[union-attr]
+
+
+def dead_process() -> int:
+    told = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
+    return int(told.stdout)
+
+
+def test_one_that_was_killed_needs_attention_until_the_next_one(lake: Lake, tmp_path: Path) -> None:
+    assert status(tmp_path, lake, "once")["healthy"], "none has ever begun"
+    leave(lake, socket.gethostname(), dead_process())
+    found = status(tmp_path, lake, "once")
+    assert not found["healthy"] and [row["alert"] for row in found["alerts"]] == ["not_running"]
+    assert "`run --once` was killed before it came to its end" in found["attention"][0]
+    with Lease(lake, f"flow {FLOW}"):
+        assert status(tmp_path, lake, "once")["healthy"], "it goes on"
+    assert status(tmp_path, lake, "once")["healthy"], "and came to its end"
+
+
+def test_of_what_is_run_or_known_elsewhere_nothing_is_said(lake: Lake, tmp_path: Path) -> None:
+    leave(lake, "another-host", 1)
+    assert status(tmp_path, lake, "once")["healthy"]
+    leave(lake, socket.gethostname(), dead_process())
+    assert status(tmp_path, lake, "stopped")["healthy"]
