@@ -1,6 +1,7 @@
 """A lake's identity is in the lake: moved, or with other checkpoints, it goes on under the names it
 has at targets."""
 
+import shutil
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +11,9 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
+import mirrorlake
 from mirrorlake.config.topology import load_topology
-from mirrorlake.errors import LakeError
+from mirrorlake.errors import LakeError, TopologyError
 from mirrorlake.failover.failover import MoveOptions, move_groups
 from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.kafka.connections import Connections
@@ -29,6 +31,7 @@ from tests.support.replication import (
     start_run,
     write_topology,
 )
+from tests.support.topologies import ends
 
 PARTITIONS = 2
 
@@ -74,6 +77,21 @@ def test_who_opened_a_lake_to_read_it_does_not_produce(
         )
     assert len(reader.ask_table("offset_map")) == 0
     assert len(replicate_once(spark, topology).lake.ask_table("offset_map")) == PARTITIONS
+
+
+def test_a_lake_that_is_lost_is_not_begun_anew_in_silence(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path
+) -> None:
+    """Each record would be there twice."""
+    topology, topic = _waiting(clusters, tmp_path)
+    replicate_once(spark, topology)
+    before = ends(clusters.west, [f"east.{topic}"])
+    shutil.rmtree(tmp_path / "lake")
+    problems = {problem["rule"] for problem in mirrorlake.open(topology).plan().problems}
+    assert "other-lake" in problems
+    with pytest.raises(TopologyError, match=f"another lake has brought flow .* east.{topic}"):
+        replicate_once(spark, topology)
+    assert ends(clusters.west, [f"east.{topic}"]) == before
 
 
 def _waiting(clusters: ClusterPair, folder: Path) -> tuple[Path, str]:

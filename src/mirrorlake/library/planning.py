@@ -31,7 +31,14 @@ def planned(known: Internals, flows: Sequence[str] | None) -> Plan:
     """Plan flows. Raises as `OpenLake.plan` says."""
     wanted = known.topology.some_flows(flows)
     lake = known.sessionless
-    document = make_plan(known.connections, wanted, WrittenChanges(lake), lake, _staged(lake))
+    document = make_plan(
+        known.connections,
+        wanted,
+        WrittenChanges(lake),
+        lake,
+        _staged(lake),
+        lake_id=None if known.location.path is None else known.stored_id,
+    )
     needs = needs_of(document["flows"], wanted, _busiest(lake), kind_of(known.location))
     return Plan.from_document({**document, "needs": None if needs is None else vars(needs)})
 

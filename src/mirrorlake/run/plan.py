@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mirrorlake.checks.holdings import Holding, holding_problems, holdings, other_maker
+from mirrorlake.checks.other_lakes import other_lakes
 from mirrorlake.checks.preflight import Preflight, check
 from mirrorlake.checks.problem import Problem
 from mirrorlake.checks.target_names import Made, colliding_names
@@ -39,9 +40,11 @@ def make_plan(
     log: ChangeLog | None = None,
     lake: Reader | None = None,
     staged: Staged | None = None,
+    *,
+    lake_id: str | None = None,
 ) -> dict[str, Any]:
-    """Compare both sides of each flow; `log` says what earlier runs made, `lake` which target
-    topics are ours, and `staged` what waits in the stage.
+    """Compare both sides of each flow; `log` says what earlier runs made, `lake`, whose identity is
+    `lake_id`, which target topics are ours, and `staged` what waits in the stage.
 
     Returns {"clusters": {alias: cluster id}, "problems": [{rule, severity, flows, subject,
     sentence, fix, topic}], "flows": [{flow, source, target, policy, policy_sha256, delivery,
@@ -66,6 +69,9 @@ def make_plan(
         *preflight.problems,
         *(problem for holdings_of_flow in held.values() for problem in holdings_of_flow.problems),
     ]
+    if lake is not None:
+        runnable = [flow for flow in flows if preflight.can_run(flow)]
+        problems += other_lakes(connections, runnable, lake, lake_id)
     planned = [
         _flow(preflight, flow, log or MemoryLog(), held[flow.name], staged or NothingStaged())
         for flow in flows

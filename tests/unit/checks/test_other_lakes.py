@@ -1,0 +1,110 @@
+"""A flow that another lake has brought to its target is not brought there once more by one that
+knows nothing of it."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mirrorlake.checks import preflight
+from mirrorlake.checks.other_lakes import other_lakes
+from mirrorlake.config.topology import load_topology
+from mirrorlake.errors import TopologyError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.groups import GroupPositions, Listing
+from mirrorlake.lake.lake import Lake
+from mirrorlake.offsets.positions import Committed, TopicAndPartition
+from mirrorlake.testing import MemoryCluster
+from tests.support.lake_rows import FLOW, append, no_session, opened, run_row, write_file
+
+THEIRS = f"mirrorlake-0123abcd-{FLOW}"
+
+
+class Groups:
+    """The groups of the target, by name what they committed."""
+
+    def __init__(self, held: dict[str, TopicAndPartition], errors: tuple[str, ...] = ()) -> None:
+        self.held, self.errors = held, errors
+
+    def listing(self) -> Listing:
+        return Listing(dict.fromkeys(self.held, "EMPTY"), self.errors)
+
+    def positions(self, groups: Iterable[str]) -> GroupPositions:
+        return GroupPositions({name: {self.held[name]: Committed(7)} for name in groups})
+
+
+def connected(
+    directory: Path, held: dict[str, TopicAndPartition], records: int = 7, errors: Any = ()
+) -> Connections:
+    topology = load_topology(write_file(directory))
+    east = MemoryCluster("east", {"orders": [9], "heartbeats": [9]})
+    west = MemoryCluster("west", {"east.heartbeats": [9]})
+    west.make("east.orders", records)
+    connections = Connections(topology, {"east": east, "west": west})
+    connections._groups["west"] = Groups(held, errors)  # type: ignore[assignment]
+    return connections
+
+
+def found(connections: Connections, lake: Lake) -> list[str]:
+    flow = connections.topology.flow(FLOW)
+    problems = other_lakes(connections, [flow], lake.now, lake.stored_id)
+    assert {problem.severity for problem in problems} <= {"refuse"}
+    return [problem.sentence for problem in problems]
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return opened(no_session, write_file(tmp_path))[0]
+
+
+def test_what_a_lost_lake_has_brought_is_not_brought_again(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connections = connected(tmp_path, {THEIRS: ("east.orders", 0)})
+    (said,) = found(connections, lake)
+    assert "another lake has brought flow east->west to topic east.orders on cluster west" in said
+    assert THEIRS in said
+    flow = connections.topology.flow(FLOW)
+    checked = preflight.Preflight(connections, (flow,), {"east": "a", "west": "b"})
+    monkeypatch.setattr(preflight, "check", lambda *_: checked)
+    for known in (None, lake):
+        with pytest.raises(TopologyError, match="write each record once more"):
+            preflight.judge(known, connections, [flow])
+
+
+@pytest.mark.parametrize(
+    ("group", "topic", "records"),
+    [
+        (THEIRS, "east.orders", 0),
+        (THEIRS, "east.other", 7),
+        (THEIRS, "east.heartbeats", 7),
+        (f"{THEIRS}-fencing", "east.orders", 7),
+        ("mirrorlake-0123abcd-north->west", "east.orders", 7),
+        ("billing", "east.orders", 7),
+    ],
+    ids=["mirror is empty", "other mirror", "heartbeats", "token", "other flow", "consumers"],
+)
+def test_nothing_else_keeps_a_flow_from_its_first_run(
+    lake: Lake, tmp_path: Path, group: str, topic: str, records: int
+) -> None:
+    assert found(connected(tmp_path, {group: (topic, 0)}, records), lake) == []
+
+
+def test_a_lake_that_is_older_than_the_target_goes_on(lake: Lake, tmp_path: Path) -> None:
+    """Its own positions are there, of which it knows nothing: a backup of before its first run."""
+    own = f"mirrorlake-{lake.stored_id}-{FLOW}"
+    assert found(connected(tmp_path, {own: ("east.orders", 0)}), lake) == []
+
+
+def test_a_flow_that_has_begun_is_not_asked_about(lake: Lake, tmp_path: Path) -> None:
+    append(lake, "offset_map", [run_row(0, 3)])
+    connections = connected(tmp_path, {THEIRS: ("east.orders", 0)})
+    connections._groups["west"] = SimpleNamespace()  # type: ignore[assignment]
+    assert found(connections, lake) == []
+
+
+def test_what_is_not_known_is_not_taken_for_nothing(lake: Lake, tmp_path: Path) -> None:
+    (said,) = found(connected(tmp_path, {}, errors=("broker 2 is away",)), lake)
+    assert "it is not known whether another lake" in said and "broker 2 is away" in said
