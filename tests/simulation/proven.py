@@ -6,6 +6,7 @@ come there is a model of it, in a few lines. An oracle knows every record of bot
 """
 
 import random
+import shutil
 import threading
 import time
 from collections import defaultdict
@@ -85,7 +86,8 @@ class Mirrored:
     `origin` has every record that landing has come over, as the source had it, and `staged` those
     that the stage got, by generation and offset. `written` are records that the target has and the
     map does not. `unseen` says that the target has changed, and that the flow did not look since;
-    `spoilt` are records that were changed somewhere.
+    `spoilt` are records that were changed somewhere. `unmapped` are those that the target has and
+    an older lake does not know of, until they are found.
     """
 
     key: TopicAndPartition
@@ -101,6 +103,7 @@ class Mirrored:
     spoilt: bool = False
     count: int = 0
     leaves_out: int | None = None
+    unmapped: list[tuple[Record, int]] | None = None
 
 
 @dataclass
@@ -144,26 +147,90 @@ class ProvenWorld:
         self, directory: Path, patches: pytest.MonkeyPatch, topics: int, partitions: int = 2
     ) -> None:
         self.file = write_file(directory, flows={FLOW: {}})
-        self.lake, self.topology = opened(no_session, self.file)
-        assert self.lake.lake_id
-        self.flow = self.topology.flow(FLOW)
         self.made = 0
         self.source, self.target = MemoryCluster("east"), MemoryCluster("west")
-        self.connections = Connections(self.topology, {"east": self.source, "west": self.target})
-        self.deployment = Deployment.opened(self.lake, self.connections)
+        self._open_lake()
         self.parts: dict[TopicAndPartition, Mirrored] = {}
         self.said: dict[str, list[str]] = defaultdict(list)
         for number in range(topics):
             topic = f"t{number:03}"
             self._make_source(topic, partitions)
-        self.incidents = Incidents(self.lake)
-        self.targets = self._targets()
+        #: Of a copy of the lake: what is landed of partitions there.
+        self.copied: dict[TopicAndPartition, tuple[Any, Any, Record]] = {}
         #: What was compared: when, and which records were not as they should be.
         self.compared: dict[tuple[str, int, int, int, datetime], list[tuple[int, int, set[int]]]]
         self.compared = defaultdict(list)
         self.meanwhile: Any = lambda: None
         self._open_now: Any = ()
         self._patch(patches)
+
+    # the lake
+
+    def _open_lake(self) -> None:
+        self.lake, self.topology = opened(no_session, self.file)
+        assert self.lake.lake_id
+        self.flow = self.topology.flow(FLOW)
+        self.connections = Connections(self.topology, {"east": self.source, "west": self.target})
+        self.deployment = Deployment.opened(self.lake, self.connections)
+        self.incidents = Incidents(self.lake)
+        self.targets = self._targets()
+
+    def copy_lake(self) -> None:
+        """As a backup does."""
+        place = self.file.parent
+        shutil.rmtree(place / "copy", ignore_errors=True)
+        shutil.copytree(place / "lake", place / "copy")
+        self.copied = {
+            key: (dict(part.origin), dict(part.staged), part.landed)
+            for key, part in self.parts.items()
+        }
+
+    def put_back(self) -> None:
+        """The copy is the lake, and the clusters are as they are: where the target has what this
+        lake lacks is found once it is landed again."""
+        place = self.file.parent
+        shutil.rmtree(place / "lake")
+        (place / "copy").rename(place / "lake")
+        self._open_lake()
+        floors = self.floors()
+        for key, (origin, staged, landed) in self.copied.items():
+            part = self.parts[key]
+            records = {value: record for record, value in part.origin.items()}
+            known = floors.get(key, Floor(0, None)).target or 0
+            entries = enumerate(part.target.entries)
+            part.unmapped = [
+                (records[value], at) for at, value in entries if value in records and at >= known
+            ]
+            part.origin, part.staged, part.landed, part.written = origin, staged, landed, []
+            self.say(key[0], f"{key[1]} is as it was: {landed}, and lacks {part.unmapped}")
+        self.copied = {}
+
+    def _finds(self, part: Mirrored, floor: Floor) -> bool:
+        """As `produce/older_lake.py`: whether the flow goes on, since it is known where the target
+        has what the map lacks."""
+        if part.unmapped is None:
+            return True
+        position = part.position
+        if position is None or (position.generation, position.offset) <= (
+            floor.generation,
+            floor.next,
+        ):
+            part.unmapped = None
+            return True
+        if part.landed < (position.generation, position.offset):
+            return False
+        due = {
+            record
+            for record in part.staged
+            if (floor.generation, floor.next) <= record < (position.generation, position.offset)
+        }
+        there = [(record, at) for record, at in part.unmapped if record in due]
+        if len(there) < len(due):
+            return False  # what was parked or left out since: it waits for an operator
+        part.written, part.unmapped = there, None
+        self._passed(part, position.offset, position.generation, position.target_generation)
+        self.say(part.key[0], f"{part.key[1]} found {there}")
+        return True
 
     # clusters
 
@@ -422,6 +489,8 @@ class ProvenWorld:
         late = []
         for part in (part for topic in sorted(usable) for part in self.of(topic)):
             if part.key in open_now or part.key in turn.decided.lost:
+                continue
+            if not self._finds(part, floors.get(part.key, Floor(0, None))):
                 continue
             self._produce_one(part, floors.get(part.key, Floor(0, None)), turn)
             if part.written and chance.random() < 0.7:

@@ -33,14 +33,16 @@ class Schedules:
     def __init__(self, world: ProvenWorld, chance: random.Random) -> None:
         self.world, self.chance = world, chance
         self.topics = sorted({topic for topic, _ in world.parts})
-        self.exact = self.checked = self.complete = 0
+        self.exact = self.checked = self.complete = self.put_back = 0
+        #: Topics of which a copy of the lake knows nothing that holds still.
+        self.left_behind: set[str] = set()
 
     def run(self, steps: int) -> None:
         for step in range(steps):
             for topic in self.topics:
                 self.world.say(topic, f"- step {step}")
                 event = self.chance.choice(EVENTS) if self.chance.random() < 0.6 else "records"
-                getattr(self, f"_{event}")(topic)
+                self._happens(topic, event)
             some = [topic for topic in self.topics if self.chance.random() < 0.8]
             self.world.show()
             self.world.land(some)
@@ -55,9 +57,33 @@ class Schedules:
             self.check()
             for topic in self.topics:
                 if self.chance.random() < 0.1:
-                    self._lose(topic)
+                    self._happens(topic, "lose")
             self._verify()
             self.check()
+            if self.chance.random() < 0.4:
+                self._older_lake()
+
+    def _happens(self, topic: str, event: str) -> None:
+        if event not in ("records", "truncate", "spoil_stage"):
+            self.left_behind.add(topic)
+        getattr(self, f"_{event}")(topic)
+
+    def _older_lake(self) -> None:
+        """The lake is copied, or a copy takes its place: of what was lost, made again or decided
+        since it knows nothing, so nothing more is asked of these topics."""
+        if not self.world.copied:
+            self.world.copy_lake()
+            there = self.world.target.ends
+            self.left_behind = {topic for topic in self.topics if f"east.{topic}" not in there}
+            return
+        self.world.put_back()
+        self.put_back += 1
+        for topic in self.left_behind:
+            for part in self.world.of(topic):
+                part.unseen = True
+        self.topics = [topic for topic in self.topics if topic not in self.left_behind]
+        self.world.refresh()
+        self.check()
 
     def part(self, topic: str) -> Mirrored:
         return self.chance.choice(self.world.of(topic))
@@ -189,6 +215,7 @@ class Schedules:
         world, chance = self.world, self.chance
         some = [topic for topic in self.topics if chance.random() < 0.2]
         self.disturbed |= set(some)
+        self.left_behind |= set(some)
         for topic in some:
             world.say(topic, "while it is compared:")
             for _ in range(chance.randrange(4)):
@@ -247,6 +274,8 @@ class Schedules:
                     reached = max(reached, position.offset)
                 for (gen, off), _ in part.written:
                     mapped = max(mapped, off + 1) if gen == generation else mapped
+                if part.unmapped is not None:
+                    continue
                 is_all = (
                     here == (generation, number)
                     and position.offset >= part.landed[1]
@@ -397,3 +426,4 @@ def test_no_schedule_breaks_a_law_of_proofs(tmp_path: Path, seed: int) -> None:
         schedules = Schedules(ProvenWorld(tmp_path, patches, TOPICS), random.Random(seed))
         schedules.run(STEPS)
     assert min(schedules.checked, schedules.exact, schedules.complete) > 10
+    assert schedules.put_back and schedules.topics
