@@ -13,9 +13,11 @@ from typing import Protocol
 
 from mirrorlake.errors import Fenced
 from mirrorlake.lake.file_lock import FileLock
+from mirrorlake.lake.folder import leases_at
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease_holder import Holder, taken
 from mirrorlake.lake.place import FolderPlace, Place
+from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.store_lock import StoreLock
 
 
@@ -103,10 +105,10 @@ def check_free(leases: Place, work: Sequence[str]) -> None:
         raise taken(work[0], holders[0])
 
 
-def left_by(leases: Place, what: str) -> Holder | None:
-    """Which process took some work and is gone without giving it back, by the place of a lake's
-    leases; None where there is none, or where that is not known. Raises OSError."""
-    return _lock(leases, what).left()
+def left_by(lake: Reader, what: str) -> Holder | None:
+    """Which process took some work and is gone without giving it back, by the leases of a lake at a
+    path or URL; None where there is none, or where that is not known. Raises OSError."""
+    return None if lake.directory is None else _lock(leases_at(lake.directory), what).left()
 
 
 def _lock(leases: Place, what: str, brief: bool = False) -> FileLock | StoreLock:

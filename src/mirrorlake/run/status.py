@@ -11,7 +11,6 @@ from mirrorlake.config.lake import Lake as Location
 from mirrorlake.config.topology import Topology
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.definitions import TABLES
-from mirrorlake.lake.folder import leases_at
 from mirrorlake.lake.lease import left_by
 from mirrorlake.lake.other_writers import newest_by_others
 from mirrorlake.lake.reader import Reader
@@ -123,12 +122,10 @@ def cut_off(lake: Reader, flows: Collection[str]) -> list[dict[str, Any]]:
     """Rows like those of the view `alerts`, of these flows whose last `run --once` was killed: the
     view asks nothing of a flow that is not to run all the time. Leases say it, of a lake at a path
     or URL. Raises OSError."""
-    if lake.directory is None:
-        return []
-    leases, alerts = leases_at(lake.directory), []
+    alerts = []
     for row in lake.table_rows("objectives"):
         flow = row["flow"]
-        left = left_by(leases, work_of_flow(flow)) if row["mode"] == "once" else None
+        left = left_by(lake, work_of_flow(flow)) if row["mode"] == "once" else None
         if left is None or flow not in flows:
             continue
         began = datetime.fromisoformat(left.since)
