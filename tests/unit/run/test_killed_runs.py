@@ -13,6 +13,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.objectives import Mode, note_objectives
+from mirrorlake.lake.starts import note_start
 from mirrorlake.run.status import read_status
 from mirrorlake.testing import MemoryCluster
 from tests.support.lake_rows import FLOW, no_session, opened, write_file
@@ -29,7 +30,9 @@ def status(directory: Path, lake: Lake, mode: Mode) -> dict[str, Any]:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    return opened(no_session, write_file(tmp_path))[0]
+    lake = opened(no_session, write_file(tmp_path))[0]
+    note_start(lake, FLOW, "earliest", {})
+    return lake
 
 
 def leave(lake: Lake, host: str, pid: int) -> None:
@@ -48,7 +51,7 @@ def dead_process() -> int:
 
 
 def test_one_that_was_killed_needs_attention_until_the_next_one(lake: Lake, tmp_path: Path) -> None:
-    assert status(tmp_path, lake, "once")["healthy"], "none has ever begun"
+    assert status(tmp_path, lake, "once")["healthy"], "none has ever been killed"
     leave(lake, socket.gethostname(), dead_process())
     found = status(tmp_path, lake, "once")
     assert not found["healthy"] and [row["alert"] for row in found["alerts"]] == ["not_running"]
