@@ -16,18 +16,21 @@ from mirrorlake.kafka.groups import positions_or_errors
 from mirrorlake.lake.reader import Reader
 
 
+def not_begun(lake: Reader | None, flows: Sequence[ResolvedFlow]) -> list[ResolvedFlow]:
+    """The flows that a lake has not begun with; no lake has begun with none."""
+    return [
+        flow for flow in flows if lake is None or not lake.query_rows("flow_begun", flow=flow.name)
+    ]
+
+
 def other_lakes(
-    connections: Connections,
-    flows: Sequence[ResolvedFlow],
-    lake: Reader | None,
-    lake_id: str | None,
+    connections: Connections, flows: Sequence[ResolvedFlow], lake_id: str | None
 ) -> list[Problem]:
-    """Refusals of flows that a lake has not begun with, and another one has; no `lake` has begun
-    with none. Raises ClusterUnusable."""
+    """Refusals of flows, which a lake has not begun with, that another one has. Raises
+    ClusterUnusable."""
     return [
         problem
         for flow in flows
-        if lake is None or not lake.query_rows("flow_begun", flow=flow.name)
         for problem in other_lake_problems(
             connections, flow, lake_id, holdings(connections, flow, (), None)
         )

@@ -11,7 +11,7 @@ from mirrorlake.checks.access import (
     transaction_problems,
 )
 from mirrorlake.checks.holdings import holding_problems, holdings, other_maker
-from mirrorlake.checks.other_lakes import other_lakes
+from mirrorlake.checks.other_lakes import not_begun, other_lakes
 from mirrorlake.checks.problem import Problem, left_out, refused_flows
 from mirrorlake.checks.rules import aliases_of, check_flows
 from mirrorlake.config.topology import ResolvedFlow
@@ -99,9 +99,9 @@ def judged(
     result = check(lake, connections, flows, lake_exists)
     if lake is not None or not lake_exists:
         writers = second_writers(result, lake)
-        runnable = [flow for flow in flows if result.can_run(flow)]
         reader, lake_id = (None, None) if lake is None else (lake.now, lake.stored_id)
-        writers += other_lakes(connections, runnable, reader, lake_id)
+        new = not_begun(reader, [flow for flow in flows if result.can_run(flow)])
+        writers += other_lakes(connections, new, lake_id)
         result = replace(result, problems=(*result.problems, *writers))
     refused = refused_flows(result.problems)
     return replace(result, flows=tuple(flow for flow in flows if flow.name not in refused))

@@ -27,7 +27,7 @@ from mirrorlake.run.target_losses import (
     AskEnds,
     Losses,
     MappedLoss,
-    Resent,
+    ResentExtent,
     log_ends_below,
     loss_errors,
     resent_to,
@@ -160,7 +160,7 @@ class StoppedPartitions:
             for key, loss in losses.items()
         }
 
-    def _report_lost(self, losses: Losses, resent: Sequence[Resent]) -> list[TargetLost]:
+    def _report_lost(self, losses: Losses, resent: Sequence[ResentExtent]) -> list[TargetLost]:
         problems = loss_errors(self._lake, self._flow, losses)
         take_back(self._lake, self._flow, losses, resent)
         self._report(problems)

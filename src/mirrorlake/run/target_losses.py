@@ -42,7 +42,7 @@ AskEnds = Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, i
 answer."""
 
 
-class Resent(NamedTuple):
+class ResentExtent(NamedTuple):
     """How far a replay or restore has written into a partition of a flow's target topic: `topic` is
     what it sent, `mirrored` what the flow brings there. One generation is what the flow calls that
     of the target topic, the other what the resend does."""
@@ -62,13 +62,13 @@ class Resent(NamedTuple):
         return self.mirrored, self.partition
 
 
-def resent_to(lake: Lake, flow: str) -> list[Resent]:
+def resent_to(lake: Lake, flow: str) -> list[ResentExtent]:
     """What resends have written into the target topics of a flow."""
-    return [Resent(**row) for row in lake.ask("resent_here", flow=flow)]
+    return [ResentExtent(**row) for row in lake.ask("resent_here", flow=flow)]
 
 
 def log_ends_below(
-    producer: FlowProducer, ends: AskEnds, resent: Iterable[Resent] = ()
+    producer: FlowProducer, ends: AskEnds, resent: Iterable[ResentExtent] = ()
 ) -> dict[TopicAndPartition, Lost]:
     """Source partitions whose map, or that of a resend to the same place, goes on behind the end of
     the log of the target, and what is lost of each."""
@@ -206,7 +206,7 @@ def _is_mapped(floor: Floor | None, lost: Lost) -> bool:
     )
 
 
-def take_back(lake: Lake, flow: str, losses: Losses, resent: Iterable[Resent]) -> None:
+def take_back(lake: Lake, flow: str, losses: Losses, resent: Iterable[ResentExtent]) -> None:
     """Let nothing say any more that what resends had sent is where the target has just lost it.
 
     To be done before the losses are reported: while these wait for a decision, a replay may send

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mirrorlake.checks import preflight
-from mirrorlake.checks.other_lakes import other_lakes
+from mirrorlake.checks.other_lakes import not_begun, other_lakes
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import TopologyError
 from mirrorlake.kafka.connections import Connections
@@ -49,7 +49,7 @@ def connected(
 
 def found(connections: Connections, lake: Lake) -> list[str]:
     flow = connections.topology.flow(FLOW)
-    problems = other_lakes(connections, [flow], lake.now, lake.stored_id)
+    problems = other_lakes(connections, not_begun(lake.now, [flow]), lake.stored_id)
     assert {problem.severity for problem in problems} <= {"refuse"}
     return [problem.sentence for problem in problems]
 
