@@ -127,9 +127,10 @@ def may_write_transactions(settings: dict[str, str | int | bool], transactional_
     Raises KafkaException when no broker answers.
     """
     try:
-        Producer({**settings, "transactional.id": transactional_id}).init_transactions(
-            ANSWER_SECONDS
-        )
+        producer = Producer({**settings, "transactional.id": transactional_id})
+        # one that knows no broker yet asks for its coordinator half a second on
+        producer.list_topics(timeout=ANSWER_SECONDS)
+        producer.init_transactions(ANSWER_SECONDS)
     except KafkaException as error:
         if error.args[0].code() != KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
             raise
