@@ -21,6 +21,7 @@ from deltalake.table import ProtocolVersions
 from mirrorlake.lake.arrow_values import table_of
 from mirrorlake.lake.log_repair import checkpoints_of, hinted
 from mirrorlake.lake.place import Place
+from mirrorlake.threads import in_thread
 
 #: How many commits are read at a time.
 _AT_ONCE = 8
@@ -186,9 +187,11 @@ class DeltaLog:
     def newest_mark(self, version: int) -> Hashable | None:
         """What tells the commit of a version from that of a table made anew in this place; None
         where this version is not the newest one, or its commit is not kept any more."""
+        behind = self.file_of(version + 1).mark
+        # In a store both are asked for at once.
+        asked = in_thread("commit behind", behind).result if self.folder.in_store else behind
         mark = self.file_of(version).mark()
-        is_newest = mark is not None and self.file_of(version + 1).mark() is None
-        return mark if is_newest else None
+        return mark if mark is not None and asked() is None else None
 
     def newest_checkpoint(self) -> int:
         """The version of the newest checkpoint of the log; -1 without one. The hint that names it

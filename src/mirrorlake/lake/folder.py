@@ -57,7 +57,7 @@ def has_table(root: Place, table: str) -> bool:
     """Whether a table lies in a lake's place, with a commit: to name a place without one makes an
     empty table. Only a log without a checkpoint and its first commit is listed."""
     log = root / table / "_delta_log"
-    known = any((log / name).mark() is not None for name in (HINT, f"{0:020d}.json"))
+    known = any((log / name).mark() is not None for name in (f"{0:020d}.json", HINT))
     return known or any(name.endswith(".json") for name in log.names())
 
 

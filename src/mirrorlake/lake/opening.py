@@ -142,14 +142,22 @@ def _open_folder(
     location: Location,
 ) -> Lake:
     lake = PathLake(session, root, checkpoints, registered=location.catalog is not None)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        there = dict(zip(TABLES, pool.map(partial(has_table, root), TABLES), strict=True))
-    missing = [table for table in TABLES if not there[table]]
+    there = _tables_at(root)
+    missing = [table for table in TABLES if table not in there]
     if "records" in missing:
         check_conditional_puts(root)
     _create_tables(lake, missing)
     _read_properties(lake)
     return lake
+
+
+def _tables_at(root: Place) -> set[str]:
+    """The tables that lie at a place. In a store, where each look takes its time, one tells which
+    cannot be there."""
+    known = set(root.names()).intersection(TABLES) if root.in_store else {*TABLES}
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        there = pool.map(partial(has_table, root), known)
+        return {table for table, is_there in zip(known, there, strict=True) if is_there}
 
 
 def _opened(session: "SparkSession | Callable[[], SparkSession]") -> "SparkSession":

@@ -98,8 +98,8 @@ class Place(ABC):
 
     @abstractmethod
     def names(self, behind: str = "") -> list[str]:
-        """The names of the files here, on a disk of folders too; empty where there is no folder.
-        `behind`: those that come after this name in the order of texts."""
+        """The names of the files and folders here; empty where there is no folder. `behind`: those
+        that come after this name in the order of texts, in a store those of files alone."""
 
     @abstractmethod
     def read(self) -> bytes:

@@ -73,13 +73,14 @@ class StorePlace(Place):
         """See `Place.names`: a store gives a thousand names or more an answer."""
         folder = f"{self._key}/"
 
-        def listed() -> Sequence[Any]:
+        def listed() -> Sequence[str]:
             if not behind:
-                return obstore.list_with_delimiter(self._store, folder)["objects"]
+                found = obstore.list_with_delimiter(self._store, folder)
+                return [*(each["path"] for each in found["objects"]), *found["common_prefixes"]]
             parts = obstore.list(self._store, folder, offset=f"{folder}{behind}")
-            return [each for part in parts for each in part]
+            return [each["path"] for part in parts for each in part]
 
-        paths = (each["path"].removeprefix(folder) for each in _asked(listed))
+        paths = (path.removeprefix(folder).rstrip("/") for path in _asked(listed))
         return [path for path in paths if "/" not in path]
 
     def read(self) -> bytes:
