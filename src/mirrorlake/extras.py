@@ -35,6 +35,7 @@ EXTRAS: Mapping[str, Extra] = {
         {"altair": "altair", "vl_convert": "vl-convert-python"},
     ),
     "stores": Extra("a lake in an object store", {"obstore": "obstore", "fsspec": "fsspec"}),
+    "hdfs": Extra("a lake in HDFS", {"hdfs_native": "hdfs-native", "fsspec": "fsspec"}),
     "tracking": Extra(
         "the recording of runs",
         {

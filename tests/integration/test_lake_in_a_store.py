@@ -8,11 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from mirrorlake.lake.remote_place import IN_MEMORY
 from tests.support import azurite
 from tests.support.clusters import ClusterPair
 from tests.support.commands import forked
+from tests.support.hdfs import hdfs_cluster
 from tests.support.kafka import create_topic, record_count
 from tests.support.object_store import KEY, SECRET, Store
 from tests.support.replication import FLOW, write_topology
@@ -43,8 +47,16 @@ def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield store
 
 
+@pytest.fixture(scope="module")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with hdfs_cluster(tmp_path_factory.mktemp("hdfs")) as store:
+        yield store
+
+
 @pytest.mark.parametrize(
-    "store", ["object_store", pytest.param("azure", marks=pytest.mark.slow)], indirect=True
+    "store",
+    ["object_store", *(pytest.param(name, marks=pytest.mark.slow) for name in ("azure", "hdfs"))],
+    indirect=True,
 )
 def test_a_lake_in_a_store_is_one_as_any_other(
     clusters: ClusterPair, topic_name: str, tmp_path: Path, store: Store
@@ -79,7 +91,7 @@ def test_a_lake_in_a_store_is_one_as_any_other(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store", ["object_store", "azure"], indirect=True)
+@pytest.mark.parametrize("store", ["object_store", "azure", "hdfs"], indirect=True)
 def test_tasks_write_and_read_the_store(
     clusters: ClusterPair, topic_name: str, tmp_path: Path, store: Store
 ) -> None:
@@ -114,3 +126,28 @@ def test_a_store_without_conditional_puts_is_refused(
     assert done.returncode == 2, done.stderr
     assert f"no lake can be made at {url}: its store has overwritten an object" in done.stderr
     assert "choose a store with conditional puts" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_file_in_hdfs_is_made_once_and_as_a_whole(hdfs: Store) -> None:
+    folder = hdfs.place("files")
+    file = folder / "below" / "file"
+    assert file.mark() is None and folder.names() == []
+    file.create(b"one")
+    mark = file.mark()
+    with pytest.raises(FileExistsError) as refused:
+        file.create(b"two")
+    assert "\n" not in str(refused.value) and file.read() == b"one" and file.mark() == mark
+    file.create(b"one")  # as where the answer was lost
+    file.write(b"three")
+    assert file.read() == b"three" and file.mark() != mark
+    assert (folder / "below").names() == ["file"]
+    writer = (folder / "large").writer()
+    rows = pa.table({"value": pa.array(range(2_000_000), pa.int64())})
+    pq.write_table(rows, writer.sink, compression="none", use_dictionary=False)
+    assert writer.close() > 2 * IN_MEMORY
+    with (folder / "large").open_parquet() as parquet:
+        assert parquet.read() == rows, "it is read in parts"
+    file.delete()
+    file.delete()
+    assert (folder / "below").names() == [] and folder.names() == ["below", "large"]

@@ -45,6 +45,7 @@ ROOMS = {
     "prometheus_client": {"metrics"},
     "opentelemetry": {"metrics"},
     "obstore": {"lake"},
+    "hdfs_native": {"lake"},
     "fsspec": {"lake"},
     "databricks": {"kafka", "lake"},
     "psutil": {"processes", "devtools.local", "devtools.bench"},

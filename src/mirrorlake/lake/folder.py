@@ -31,10 +31,11 @@ def lake_place(location: Location, directory: Path) -> Place:
     scheme, colon, _ = path.partition(":")
     if not colon or not re.fullmatch(r"[A-Za-z][\w+.-]*", scheme):
         return place_of((directory / path).resolve())
-    if scheme not in STORES or not is_url(path):
+    known = (*STORES, "hdfs")
+    if scheme not in known or not is_url(path):
         raise LakeError(
             f"the lake cannot be at {path}: a path is a folder, or a URL of "
-            f"{', '.join(f'{one}://' for one in STORES)}; mount it, or use catalog and schema"
+            f"{', '.join(f'{one}://' for one in known)}; mount it, or use catalog and schema"
         )
     options = {name: resolved(value) for name, value in location.storage.items()}
     if location.credentials is None:

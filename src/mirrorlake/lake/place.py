@@ -1,6 +1,6 @@
 """Where files of a lake lie: below a folder, or below the URL of an object store
-(`lake/store_place.py`). Only these two know file systems; all others name files by paths below a
-place.
+(`lake/store_place.py`) or of HDFS (`lake/hdfs_place.py`). Only these know file systems; all others
+name files by paths below a place.
 """
 
 import errno
@@ -256,6 +256,10 @@ def place_of(
     text = str(path)
     if not is_url(text):
         return FolderPlace(text)
+    if text.startswith("hdfs://"):
+        from mirrorlake.lake.hdfs_place import HdfsPlace  # hdfs-native is an extra
+
+        return HdfsPlace(text.rstrip("/"), options or {})
     from mirrorlake.lake.store_place import StorePlace  # obstore is an extra
 
     return StorePlace(text.rstrip("/"), options or {})

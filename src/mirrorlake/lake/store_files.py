@@ -17,7 +17,7 @@ from mirrorlake.extras import needs
 from mirrorlake.lake.arrow_values import int64s, table_of
 from mirrorlake.lake.delta_log import layout_of
 from mirrorlake.lake.place import Place
-from mirrorlake.lake.store_place import IN_MEMORY, StorePlace
+from mirrorlake.lake.remote_place import IN_MEMORY, RemotePlace
 
 with needs("stores"):
     from fsspec import AbstractFileSystem
@@ -42,7 +42,7 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no typ
 
     def __init__(self, place: Place) -> None:
         super().__init__()
-        assert isinstance(place, StorePlace)
+        assert isinstance(place, RemotePlace)
         self._place = place
         self._small: dict[str, bytes] = {}
         self.sizes: dict[str, int] = {}

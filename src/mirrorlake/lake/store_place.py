@@ -4,21 +4,15 @@ alike. Nothing is renamed or linked in a store: a file is there as a whole or no
 `create` is its put-if-absent.
 """
 
-import io
 import re
-import tempfile
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import IO, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from mirrorlake.extras import needs
-from mirrorlake.lake.place import Answer, FileWriter, Place, answered_whole
-from mirrorlake.lake.renewed_options import RenewedOptions
+from mirrorlake.lake.place import Answer, answered_whole
+from mirrorlake.lake.remote_place import IN_MEMORY, RemotePlace
 
 with needs("stores"):
     import obstore
@@ -34,32 +28,10 @@ _OF_CLIENT = {
 }
 #: Options that only delta-rs has.
 _OF_DELTA = re.compile(r"(aws_s3_|dynamo|max_retries|backoff|retry_timeout|mount_)")
-#: What of a file is in memory before it is put, and up to which one is read at once, bytes.
-IN_MEMORY = 8 << 20
 
 
-@dataclass(frozen=True)
-class StorePlace(Place):
+class StorePlace(RemotePlace):
     """In an object store: S3, Azure's, Google's, or one that speaks as they do."""
-
-    url: str
-    given: Mapping[str, str] | RenewedOptions = field(default_factory=dict, repr=False)
-
-    @property
-    def options(self) -> Mapping[str, str]:
-        """See `Place.options`."""
-        return self.given.now() if isinstance(self.given, RenewedOptions) else self.given
-
-    @property
-    def in_store(self) -> bool:
-        """See `Place.in_store`."""
-        return True
-
-    def __truediv__(self, path: str) -> "StorePlace":
-        return StorePlace(f"{self.url.rstrip('/')}/{path}", self.given)
-
-    def __str__(self) -> str:
-        return self.url
 
     @property
     def _key(self) -> str:
@@ -100,30 +72,9 @@ class StorePlace(Place):
             raise
         return head["e_tag"], head["last_modified"]
 
-    def create(self, content: bytes) -> None:
-        """See `Place.create`. Where the answer to a put was lost, by this process or by a retry of
-        obstore's, the object is asked for: what has this content is what was put here."""
-        for last in (False, True):
-            try:
-                with _as_os_errors():
-                    obstore.put(self._store, self._key, content, mode="create", use_multipart=False)
-                return
-            except FileExistsError:
-                if not self._holds(content):
-                    raise
-                return
-            except OSError:
-                if last:
-                    raise
-
-    def sync(self) -> None:
-        """See `Place.sync`: a store answers a put once it has it for good."""
-
-    def _holds(self, content: bytes) -> bool:
-        try:
-            return self.read() == content
-        except FileNotFoundError:
-            return False
+    def _put_new(self, content: bytes) -> None:
+        with _as_os_errors():
+            obstore.put(self._store, self._key, content, mode="create", use_multipart=False)
 
     def write(self, content: "bytes | IO[bytes]") -> None:
         """See `Place.write`."""
@@ -135,94 +86,20 @@ class StorePlace(Place):
         with _as_os_errors():
             obstore.delete(self._store, self._key)
 
-    def open_parquet(self, **how: Any) -> pq.ParquetFile:
-        """See `Place.open_parquet`."""
-        return pq.ParquetFile(self.open(), pre_buffer=True, **how)
-
-    def open(
-        self, size: int | None = None, failed: Callable[[OSError], object] = lambda _error: None
-    ) -> Any:
-        """Open the file to read parts of it; a small one is read at once, by one request. `failed`
-        hears of what parts fail with later."""
-        found = _asked(self._content_or_size) if size is None else size
-        if isinstance(found, int) and found <= IN_MEMORY:
-            found = self.read()
-        return _Parts(self, found, failed) if isinstance(found, int) else pa.BufferReader(found)
-
     def _content_or_size(self) -> bytes | int:
-        """What a small file holds; of another one, how many bytes it has: what the store would
-        send of that is not taken."""
+        """See `RemotePlace`: what the store would send of a large file is not taken."""
+        return _asked(self._asked_for)
+
+    def _asked_for(self) -> bytes | int:
         answer = obstore.get(self._store, self._key)
         size = int(answer.meta["size"])
         return bytes(answer.bytes()) if size <= IN_MEMORY else size
 
     def read_part(self, first: int, end: int) -> bytes:
-        """The bytes between two offsets, the second exclusive. Raises OSError."""
+        """See `RemotePlace.read_part`."""
         return bytes(
             _asked(lambda: obstore.get_range(self._store, self._key, start=first, end=end))
         )
-
-    def writer(self) -> "FileWriter":
-        """See `Place.writer`."""
-        return _Put(self)
-
-
-class _Parts(io.RawIOBase):
-    """A file of which parts are read, each by a request."""
-
-    def __init__(self, place: StorePlace, size: int, failed: Callable[[OSError], object]) -> None:
-        self._place = place
-        self._size = size
-        self._failed = failed
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        return self._at
-
-    def read(self, count: int | None = -1) -> bytes:
-        end = self._size if count is None or count < 0 else min(self._size, self._at + count)
-        try:
-            part = self._place.read_part(self._at, end) if end > self._at else b""
-        except OSError as error:
-            self._failed(error)
-            raise
-        self._at += len(part)
-        return part
-
-    def readinto(self, buffer: Any) -> int:
-        part = self.read(len(buffer))
-        buffer[: len(part)] = part
-        return len(part)
-
-
-class _Put(FileWriter):
-    """Gathers on this host what is put as a whole."""
-
-    def __init__(self, place: StorePlace) -> None:
-        self._place = place
-        self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - `close` closes it
-        self.sink = self._file
-
-    def close(self) -> int:
-        size = self._file.tell()
-        self._file.seek(0)
-        with self._file:
-            self._place.write(self._file)
-        return size
-
-    def discard(self) -> None:
-        self._file.close()
-        self._place.delete()
 
 
 @lru_cache(maxsize=64)

@@ -17,7 +17,9 @@ from mirrorlake.errors import ClusterUnusable, LakeError, first_line, text_of
 T = TypeVar("T")
 
 #: How `object_store`, by which both obstore and delta-rs ask, begins what a store answered.
-_OF_STORE = re.compile(r"Generic (S3|MicrosoftAzure|GCS) error|The operation lacked ")
+_OF_STORE = re.compile(
+    r"Generic (S3|MicrosoftAzure|GCS|HdfsObjectStore) error|^HDFS: |The operation lacked "
+)
 #: Colours and arrows of delta-rs' chains of causes, and the rest of a page of XML.
 _ADORNED, _PAGE = re.compile(r"(\x1b\[\d*m|↳|\s)+"), re.compile(r":? ?<\?xml.*")
 _LONGEST = 400

@@ -14,6 +14,7 @@ from mirrorlake.lake.folder import lake_place
 from mirrorlake.lake.opening import check_location, lake_exists
 from mirrorlake.lake.place import FolderPlace, place_of
 from mirrorlake.lake.store_place import StorePlace
+from mirrorlake.library.store_refusals import store_refusal
 from tests.support.commands import ROOT
 from tests.support.syntax import syntax_of
 
@@ -51,6 +52,16 @@ def test_a_place_goes_to_tasks(tmp_path: Path) -> None:
         there = pickle.loads(pickle.dumps(place / "records"))
         assert there == place / "records" and type(there) is type(place)
     assert isinstance(place, StorePlace)
+
+
+def test_hdfs_that_does_not_answer_is_said_in_a_sentence(tmp_path: Path) -> None:
+    pytest.importorskip("hdfs_native")
+    place = lake_place(Location(path="hdfs://127.0.0.1:1/lakes/a"), tmp_path)
+    assert pickle.loads(pickle.dumps(place / "records")) == place / "records" and place.in_store
+    with pytest.raises(OSError) as raised:
+        place.read()
+    refusal = store_refusal(raised.value)
+    assert refusal is not None and "did not answer: HDFS: " in str(refusal)
 
 
 def test_a_file_is_made_once_and_as_a_whole(tmp_path: Path) -> None:

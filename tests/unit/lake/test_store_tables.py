@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from mirrorlake.errors import Fenced, LakeError
-from mirrorlake.lake import own_commit_tables, store_place
+from mirrorlake.lake import own_commit_tables, remote_place, store_place
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.delta_log import DeltaLog, files_of
 from mirrorlake.lake.own_commit_tables import OwnCommitTables
@@ -316,7 +316,8 @@ def test_a_file_is_opened_by_one_request(
 ) -> None:
     """Of one that is larger than the bound parts are read."""
     if bound is not None:
-        monkeypatch.setattr(store_place, "IN_MEMORY", bound)
+        for module in (remote_place, store_place):
+            monkeypatch.setattr(module, "IN_MEMORY", bound)
     file, content = place / "changes" / "file", bytes(range(100))
     file.write(content)
     known = len(link.requests)

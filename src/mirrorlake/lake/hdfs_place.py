@@ -1,0 +1,123 @@
+"""Files of a lake in HDFS, reached by hdfs-native, as delta-rs does: without Java and Hadoop's own
+libraries. `lake.storage` has settings of Hadoop's, which go before those of the files in
+HADOOP_CONF_DIR.
+
+A file is written under another name, and renamed: HDFS does that at once or not at all, and not
+over a file that is there, unless it is told to.
+"""
+
+import uuid
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import IO
+
+from mirrorlake.errors import first_line
+from mirrorlake.extras import needs
+from mirrorlake.lake.remote_place import IN_MEMORY, RemotePlace
+
+with needs("hdfs"):
+    from hdfs_native import Client, WriteOptions
+
+
+class HdfsPlace(RemotePlace):
+    """In HDFS: at a namenode, or at a name service."""
+
+    @property
+    def _path(self) -> str:
+        return _cluster_and_path(self.url)[1]
+
+    @property
+    def _client(self) -> Client:
+        return _client(_cluster_and_path(self.url)[0], tuple(sorted(self.options.items())))
+
+    def names(self, behind: str = "") -> list[str]:
+        """See `Place.names`: without what is being written."""
+        try:
+            with _as_os_errors():
+                found = list(self._client.list_status(self._path))
+        except FileNotFoundError:
+            return []
+        names = (each.path.rpartition("/")[2] for each in found)
+        return [name for name in names if name > behind and not name.startswith(".")]
+
+    def read(self) -> bytes:
+        """See `Place.read`."""
+        with _as_os_errors():
+            return bytes(self._client.read(self._path).read())
+
+    def mark(self) -> Hashable | None:
+        """See `Place.mark`."""
+        try:
+            with _as_os_errors():
+                known = self._client.get_file_info(self._path)
+        except FileNotFoundError:
+            return None
+        return known.length, known.modification_time
+
+    def write(self, content: bytes | IO[bytes]) -> None:
+        """See `Place.write`."""
+        self._put(content, overwrite=True)
+
+    def _put_new(self, content: bytes) -> None:
+        self._put(content, overwrite=False)
+
+    def _put(self, content: bytes | IO[bytes], overwrite: bool) -> None:
+        folder, _, name = self._path.rpartition("/")
+        draft = f"{folder}/.{name}.{uuid.uuid4()}"
+        try:
+            with _as_os_errors():
+                with self._client.create(draft, WriteOptions(create_parent=True)) as file:
+                    for part in _parts(content):
+                        file.write(part)
+                self._client.rename(draft, self._path, overwrite)
+        except BaseException:
+            with suppress(Exception):  # what is left of it is in no one's way
+                self._client.delete(draft)
+            raise
+
+    def delete(self) -> None:
+        """See `Place.delete`."""
+        with _as_os_errors():
+            self._client.delete(self._path)
+
+    def _content_or_size(self) -> bytes | int:
+        with _as_os_errors():
+            file = self._client.read(self._path)
+            return bytes(file.read()) if len(file) <= IN_MEMORY else len(file)
+
+    def read_part(self, first: int, end: int) -> bytes:
+        """See `RemotePlace.read_part`."""
+        with _as_os_errors():
+            return bytes(self._client.read(self._path).read_range(first, end - first))
+
+
+def _parts(content: bytes | IO[bytes]) -> Iterator[bytes]:
+    if isinstance(content, bytes):
+        yield content
+        return
+    while part := content.read(IN_MEMORY):
+        yield part
+
+
+@lru_cache(maxsize=64)
+def _cluster_and_path(url: str) -> tuple[str, str]:
+    scheme, _, rest = url.partition("://")
+    cluster, _, path = rest.partition("/")
+    return f"{scheme}://{cluster}", f"/{path}"
+
+
+@lru_cache(maxsize=16)
+def _client(cluster: str, options: Sequence[tuple[str, str]]) -> Client:
+    return Client(cluster, config=dict(options))
+
+
+@contextmanager
+def _as_os_errors() -> Iterator[None]:
+    """Let errors of HDFS be those of a disk, without the namenode's stack: who writes to one knows
+    what they mean."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        kind = type(error) if isinstance(error, OSError) else OSError
+        raise kind(f"HDFS: {first_line(error)}") from None
