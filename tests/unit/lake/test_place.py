@@ -54,7 +54,9 @@ def test_a_place_goes_to_tasks(tmp_path: Path) -> None:
     assert isinstance(place, StorePlace)
 
 
+@pytest.mark.slow
 def test_hdfs_that_does_not_answer_is_said_in_a_sentence(tmp_path: Path) -> None:
+    """After three minutes: so long its client tries."""
     pytest.importorskip("hdfs_native")
     place = lake_place(Location(path="hdfs://127.0.0.1:1/lakes/a"), tmp_path)
     assert pickle.loads(pickle.dumps(place / "records")) == place / "records" and place.in_store
