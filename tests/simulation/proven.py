@@ -155,8 +155,8 @@ class ProvenWorld:
         for number in range(topics):
             topic = f"t{number:03}"
             self._make_source(topic, partitions)
-        #: Of a copy of the lake: what is landed of partitions there.
-        self.copied: dict[TopicAndPartition, tuple[Any, Any, Record]] = {}
+        #: Of a copy of the lake: what is landed of partitions there, and what was not noticed.
+        self.copied: dict[TopicAndPartition, tuple[Any, Any, Record, bool]] = {}
         #: What was compared: when, and which records were not as they should be.
         self.compared: dict[tuple[str, int, int, int, datetime], list[tuple[int, int, set[int]]]]
         self.compared = defaultdict(list)
@@ -181,7 +181,7 @@ class ProvenWorld:
         shutil.rmtree(place / "copy", ignore_errors=True)
         shutil.copytree(place / "lake", place / "copy")
         self.copied = {
-            key: (dict(part.origin), dict(part.staged), part.landed)
+            key: (dict(part.origin), dict(part.staged), part.landed, part.unseen)
             for key, part in self.parts.items()
         }
 
@@ -193,8 +193,9 @@ class ProvenWorld:
         (place / "copy").rename(place / "lake")
         self._open_lake()
         floors = self.floors()
-        for key, (origin, staged, landed) in self.copied.items():
+        for key, (origin, staged, landed, unseen) in self.copied.items():
             part = self.parts[key]
+            part.unseen |= unseen  # what was noticed since is so no more
             records = {value: record for record, value in part.origin.items()}
             known = floors.get(key, Floor(0, None)).target or 0
             entries = enumerate(part.target.entries)
