@@ -47,8 +47,6 @@ class PathTables:
     def __init__(self, place: Place | Path) -> None:
         self.place = place_of(place)
         self._open: dict[str, DeltaTable] = {}
-        #: Those that this process has made, and how they were reached, until they are opened.
-        self._made: dict[str, tuple[DeltaTable, Mapping[str, str] | None]] = {}
         self._locks: dict[str, threading.RLock] = {}
         self._use = threading.Lock()
         self._commits: dict[str, int] = {}
@@ -76,9 +74,8 @@ class PathTables:
             )
             for column in layout.columns
         ]
-        reached_by = self.place.options
         try:
-            made = DeltaTable.create(
+            DeltaTable.create(
                 str(self.place / table),
                 schema=Schema.from_arrow(pa.schema(fields)),
                 mode="ignore",
@@ -86,10 +83,9 @@ class PathTables:
                 description=layout.comment,
                 configuration={**layout.properties, **log_properties(table), **(properties or {})},
                 raise_if_key_not_exists=False,  # properties of our own
-                storage_options=None if reached_by is None else dict(reached_by),
+                storage_options=None if self.place.options is None else dict(self.place.options),
             )
             DeltaLog(self.place / table).sync(-1, 0)
-            self._made[table] = made, reached_by
         except DeltaError:
             if not has_table(self.place, table):
                 # else another process has made it just now
@@ -346,8 +342,7 @@ class PathTables:
 
     def _opened(self, table: str) -> DeltaTable:
         place = self.place / table
-        made, reached_by = self._made.pop(table, (None, None))
-        delta = made if made is not None and reached_by == place.options else place.delta()
+        delta = place.delta()
         before = delta.version()
         if not add_missing_columns(delta, table):
             return delta

@@ -48,7 +48,7 @@ def place(link: StoreLink) -> Iterator[Place]:
 
 QUESTIONS: dict[str, tuple[Callable[[Place], object], object]] = {
     "a file": (lambda place: (place / "file").read(), b"what it holds"),
-    "names": (lambda place: place.names(), ["file"]),
+    "names": (lambda place: place.names(), ["file", "table"]),
     "names behind": (lambda place: place.names("a"), ["file"]),
     "a table": (lambda place: (place / "table").delta().version(), 0),
 }

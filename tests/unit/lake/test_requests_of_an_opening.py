@@ -1,17 +1,14 @@
 """What the opening of a lake asks of an object store: nothing that is known already."""
 
 from collections.abc import Iterator
-from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
 from mirrorlake.config.lake import Lake as Location
-from mirrorlake.lake.definitions import TABLES, rows_of
-from mirrorlake.lake.duck import DuckLake
+from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
-from mirrorlake.lake.own_commit_tables import OwnCommitTables
 from tests.support.lake_rows import no_session
 from tests.support.object_store import KEY, SECRET, Store
 from tests.support.store_link import Request, StoreLink, link_to
@@ -34,11 +31,6 @@ def opened(location: Location, directory: Path) -> Lake:
     return open_lake(no_session, location, directory)
 
 
-def row() -> dict[str, object]:
-    place = {"flow": "a->b", "resource": "topic", "outcome": "done", "kind": "acl"}
-    return {**place, "at": datetime.now(timezone.utc)}
-
-
 def looked_for(requests: list[Request]) -> int:
     """How often it was looked whether a table is there."""
     return sum(request.kind == "HEAD" and "_delta_log" in request.key for request in requests)
@@ -53,17 +45,3 @@ def test_a_lake_that_is_not_there_is_looked_for_once(
     known = len(link.requests)
     opened(location, tmp_path)
     assert looked_for(link.requests[known:]) == len(TABLES), "each by one request"
-
-
-def test_a_table_that_was_just_made_is_not_opened_again_to_append(
-    link: StoreLink, location: Location, tmp_path: Path
-) -> None:
-    lake = opened(location, tmp_path)
-    known = len(link.requests)
-    lake.append("changes", rows_of("changes", [row()]))
-    assert link.counted(known) == {"PUT": 2, "GET": 1}
-    other = OwnCommitTables(lake.directory)  # type: ignore[arg-type]
-    other.create("changes")  # which is there
-    other.append("changes", rows_of("changes", [row()]))
-    lake.append("changes", rows_of("changes", [row()]))
-    assert lake.directory is not None and len(DuckLake(lake.directory).table_rows("changes")) == 3
