@@ -6,7 +6,7 @@ the positions of its flow, for as long as the broker keeps them.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mirrorlake.checks.holdings import Holding, holdings
 from mirrorlake.checks.problem import Problem
@@ -41,7 +41,7 @@ def other_lake_problems(
     connections: Connections,
     flow: ResolvedFlow,
     lake_id: str | None,
-    held: Sequence[Holding],
+    held: Iterable[Holding],
 ) -> list[Problem]:
     """A refusal where flows of this name of other lakes have positions in target topics that hold
     records, heartbeats aside, or where that is not known. Where none holds any, nothing more is
