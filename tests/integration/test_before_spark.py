@@ -1,8 +1,10 @@
-"""What a run mirrors while its session starts, which takes a JVM's time: what there is by then, if
-it is little."""
+"""A run without a session, and how it gets one: it lands and produces what is little by itself, and
+Spark takes over once there is more."""
 
 import signal
+import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,12 +14,13 @@ from pyspark.sql import SparkSession
 from mirrorlake.spark.java import find_java
 from tests.support.clusters import ClusterPair
 from tests.support.commands import mirrorlake
-from tests.support.kafka import create_topic, numbered, write
+from tests.support.kafka import create_topic, numbered, record_count, write
 from tests.support.replication import assert_same, finish, lake_of, start_run, write_topology
 from tests.support.topologies import ends
 from tests.support.waiting import until
 
-FEW, MORE = 500, 300
+#: For which it takes some small batches, and so many that a session is worth its start.
+SMALL, FEW, MANY = 10, 100, 500
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,10 @@ class LateJava:
     """A Java that begins once it may, or ends where it may not."""
 
     home: Path
+
+    @property
+    def was_started(self) -> bool:
+        return (self.home / "started").exists()
 
     def may(self, begin: bool = True) -> None:
         (self.home / ("begin" if begin else "end")).touch()
@@ -38,6 +45,7 @@ def java(tmp_path: Path) -> Iterator[LateJava]:
     command.write_text(
         "#!/bin/sh\n"
         f'[ "$1" = -version ] && exec {find_java()} "$@"\n'
+        f"touch {home}/started\n"
         f"until [ -e {home}/begin ]; do [ -e {home}/end ] && exit 3; sleep 0.1; done\n"
         f'exec {find_java()} "$@"\n',
         encoding="utf-8",
@@ -51,39 +59,83 @@ def java(tmp_path: Path) -> Iterator[LateJava]:
 @pytest.fixture
 def topology(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> Path:
     create_topic(clusters.east, topic_name, 2)
-    write(clusters.east, topic_name, numbered(FEW, 2))
-    return write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    return write_topology(
+        tmp_path,
+        clusters.east,
+        clusters.west,
+        {"topics": [topic_name]},
+        landing={"small_batch_records": SMALL},
+    )
 
 
-def test_what_there_is_comes_first_and_what_comes_later_follows(
+def wait_for(clusters: ClusterPair, topic_name: str, count: int) -> None:
+    mirror = f"east.{topic_name}"
+    until(lambda: ends(clusters.west, [mirror]) >= count, "the mirror")  # markers count there
+    until(lambda: record_count(clusters.west, mirror) >= count, f"{count} records")
+
+
+@contextmanager
+def running(topology: Path, java: LateJava) -> Iterator["subprocess.Popen[bytes]"]:
+    run = start_run(topology, JAVA_HOME=str(java.home))
+    try:
+        yield run
+    finally:
+        run.kill()
+        run.wait()
+
+
+def test_few_records_need_no_java(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, topology: Path, java: LateJava
+) -> None:
+    """Whenever they come, and after a restart."""
+    mirror, count = f"east.{topic_name}", 0
+    for _ in range(2):
+        with running(topology, java) as run:
+            for _ in range(2):
+                write(clusters.east, topic_name, numbered(FEW, 2, count))
+                count += FEW
+                wait_for(clusters, topic_name, count)
+            assert mirrorlake(topology, "status")["flows"]
+            run.send_signal(signal.SIGTERM)
+            assert finish(run, 60) == 0
+    assert not java.was_started
+    lake, names = lake_of(spark, topology), {topic_name: mirror}
+    assert_same(lake, clusters.east, clusters.west, names, count)
+
+
+def test_many_are_landed_while_spark_starts_and_its_query_takes_over(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, topology: Path, java: LateJava
 ) -> None:
     mirror, log = f"east.{topic_name}", topology.parent / "run.log"
-    run = start_run(topology, JAVA_HOME=str(java.home))
-    try:
-        until(lambda: ends(clusters.west, [mirror]) >= FEW, "what there was at the start")
-        assert mirrorlake(topology, "status")["flows"]
-        write(clusters.east, topic_name, numbered(MORE, 2, FEW))
+    write(clusters.east, topic_name, numbered(MANY, 2))
+    with running(topology, java) as run:
+        wait_for(clusters, topic_name, MANY)
+        until(lambda: java.was_started, "a Java")
         java.may()
-        until(lambda: ends(clusters.west, [mirror]) >= FEW + MORE, "what came meanwhile")
+        count, queries = MANY, topology.parent / "lake" / "_checkpoints" / "land" / "east"
+        # Each of them is more than this process lands by itself, once a session is there.
+        while not list(queries.glob("*/offsets/*")):
+            write(clusters.east, topic_name, numbered(MANY, 2, count))
+            count += MANY
+            wait_for(clusters, topic_name, count)
+        write(clusters.east, topic_name, numbered(FEW, 2, count))
+        count += FEW
+        wait_for(clusters, topic_name, count)
         run.send_signal(signal.SIGTERM)
         assert finish(run, 60) == 0, log.read_text(encoding="utf-8")
-    finally:
-        run.kill()
     lake, names = lake_of(spark, topology), {topic_name: mirror}
-    assert_same(lake, clusters.east, clusters.west, names, FEW + MORE)
+    assert_same(lake, clusters.east, clusters.west, names, count)
 
 
 def test_a_stop_does_not_wait_for_spark(
     clusters: ClusterPair, topic_name: str, topology: Path, java: LateJava
 ) -> None:
-    run = start_run(topology, JAVA_HOME=str(java.home))
-    try:
-        until(lambda: ends(clusters.west, [f"east.{topic_name}"]) >= FEW, "the first records")
+    write(clusters.east, topic_name, numbered(MANY, 2))
+    with running(topology, java) as run:
+        wait_for(clusters, topic_name, MANY)
+        until(lambda: java.was_started, "a Java")
         run.send_signal(signal.SIGTERM)
         assert finish(run, 60) == 0
-    finally:
-        run.kill()
 
 
 def test_a_spark_that_cannot_start_ends_the_run(
@@ -91,15 +143,22 @@ def test_a_spark_that_cannot_start_ends_the_run(
 ) -> None:
     """Not silently, and what was mirrored by then is mirrored once."""
     mirror, log = f"east.{topic_name}", topology.parent / "run.log"
-    run = start_run(topology, JAVA_HOME=str(java.home))
-    try:
-        until(lambda: ends(clusters.west, [mirror]) >= FEW, "the first records")
+    write(clusters.east, topic_name, numbered(MANY, 2))
+    with running(topology, java) as run:
+        until(lambda: java.was_started, "a Java")
         java.may(begin=False)
         assert finish(run, 60) != 0
-    finally:
-        run.kill()
     assert "Java" in log.read_text(encoding="utf-8")
-    write(clusters.east, topic_name, numbered(MORE, 2, FEW))
+    write(clusters.east, topic_name, numbered(FEW, 2, MANY))
     assert finish(start_run(topology, "--once")) == 0, log.read_text(encoding="utf-8")
     lake, names = lake_of(spark, topology), {topic_name: mirror}
-    assert_same(lake, clusters.east, clusters.west, names, FEW + MORE)
+    assert_same(lake, clusters.east, clusters.west, names, MANY + FEW)
+
+
+def test_a_java_that_is_missing_is_missed_at_the_start(
+    clusters: ClusterPair, topology: Path, tmp_path: Path
+) -> None:
+    """And not when many records come, some night."""
+    log = topology.parent / "run.log"
+    assert finish(start_run(topology, JAVA_HOME=str(tmp_path), PATH="/nowhere"), 60) == 2
+    assert "Java" in log.read_text(encoding="utf-8")

@@ -337,6 +337,9 @@ class MemoryWorkers:
         self._world = world
         self._written_here: set[str] = set()
 
+    def at_most(self, records: int) -> int:
+        return records
+
     def can_read_files(self) -> bool:
         """There are neither deletion vectors nor column mapping."""
         return True

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 
@@ -53,3 +54,15 @@ def rows(partition: int, offsets: list[int], size: int = 3) -> pa.RecordBatch:
         },
         schema=SCHEMA,
     )
+
+
+class StoppedClock(SimpleNamespace):
+    """Seconds, as a test says."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def time_ns(self) -> int:
+        return 1

@@ -21,15 +21,15 @@ if TYPE_CHECKING:  # answers without Spark come by this module too
 _session_use = threading.RLock()
 
 
-class Starting(Protocol):
-    """A session that starts meanwhile."""
+class LaterSession(Protocol):
+    """A session that this process starts once it is needed."""
 
     @property
     def over(self) -> bool:
         """Whether it is there, or cannot be."""
 
-    def ready(self, stop: threading.Event) -> bool:
-        """Wait until it is; False if `stop` was set before."""
+    def begin(self) -> None:
+        """Begin to start it, unless that was done."""
 
 
 class SessionTables(Reader):
@@ -37,7 +37,7 @@ class SessionTables(Reader):
 
     Attributes:
         schema: under which the session knows the tables.
-        starting: the session that this process has begun to start, if it has.
+        starting: the session that this process starts, or will once it is needed, if it does.
     """
 
     engine: ClassVar[str] = "Spark"
@@ -47,7 +47,7 @@ class SessionTables(Reader):
         self._use = threading.RLock()  # around the commits that threads share
         self._opening_use = threading.RLock()
         self._session: SparkSession | None = None
-        self.starting: Starting | None = None
+        self.starting: LaterSession | None = None
         self.schema = schema
         self._tables_known: set[str] = set()
         self._views_made: set[str] = set()
@@ -61,8 +61,8 @@ class SessionTables(Reader):
             return self._session
 
     @property
-    def awaited_session(self) -> Starting | None:
-        """The session that this process has begun to start, while it is not there yet."""
+    def later_session(self) -> LaterSession | None:
+        """The session that this process starts once it is needed, while it is not there yet."""
         return None if self.starting is None or self.starting.over else self.starting
 
     def _open_session(self) -> "SparkSession":

@@ -1,10 +1,12 @@
 """What a small batch is: one that the driver takes itself, by how many records it may have and how
-large they are."""
+large they are; and how many are worth the start of a session. Pure."""
 
 #: What a small batch may hold, bytes as Arrow has them, and what a record is taken for before there
 #: were some, bytes.
 SMALL_BYTES = 16 << 20
 UNKNOWN_RECORD_BYTES = 2_000
+#: So many, at once or in a row, take about as long as a session to start.
+MANY = 25
 
 
 class SmallBatches:
@@ -23,3 +25,15 @@ class SmallBatches:
         """Take in how large some records were, bytes."""
         if records:
             self._record_bytes = max(100, size // records)
+
+
+class Demand:
+    """Whether more comes than this process does well by itself, one small batch after another."""
+
+    def __init__(self) -> None:
+        self._in_a_row = 0
+
+    def worth_a_session(self, batches: float) -> bool:
+        """Take in how many small batches hold what there is now."""
+        self._in_a_row = self._in_a_row + 1 if batches > 1 else 0
+        return batches > MANY or self._in_a_row > MANY

@@ -4,7 +4,7 @@ read from it.
 Who commits is what differs between lakes: at a path this process does, by delta-rs, what it reads
 itself or what Spark's tasks wrote; elsewhere the session's own sink. Within a query each batch is
 committed exactly once. Nothing here needs a session before many records are to be landed, or where
-the session is what commits.
+the session is what commits: until then this process plans, too (`driver_query.py`).
 """
 
 from collections.abc import Callable, Mapping
@@ -13,23 +13,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from confluent_kafka import KafkaException
-
 from mirrorlake.attempts import attempts
 from mirrorlake.config.cluster import Landing
-from mirrorlake.errors import ClusterUnreachable, StagingError
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
+from mirrorlake.lake.session_tables import LaterSession
 from mirrorlake.landing.checkpoints import application_of, new_checkpoint, pace_file
+from mirrorlake.landing.driver_query import DriverQuery
 from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.session_sink import SessionSink, stream_of
 from mirrorlake.landing.sinks import PathSink
 from mirrorlake.landing.source_comparison import LandingPlan
 from mirrorlake.landing.source_ends import SourceEnds
-from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count, ranges_between
+from mirrorlake.offsets.positions import TopicAndPartition, ranges_between
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.spark.home import over_connect
 
@@ -47,21 +46,19 @@ TRIGGER_SECONDS, SESSION_TRIGGER_SECONDS = 0.35, 1.2
 @dataclass(frozen=True)
 class LandingQuery:
     """Lands a cluster's partitions until it is stopped, or up to ends: a streaming query of
-    Spark's, or what this process has landed at once.
+    Spark's, or this process.
 
     Attributes:
         sink: commits its batches.
-        query: Spark's; None where there is none.
-        final: where that is to be ended, next offsets, None where it goes on; without one, what
-            this process has landed, unless an `error` ended it.
+        query: what goes on; None where nothing does.
+        final: where that is to be ended, next offsets; None where it goes on.
         name: of its checkpoint (`checkpoints.forget_query`): that of another one, or none, would
             have the checkpoints of others removed.
     """
 
     sink: PathSink | SessionSink
-    query: "StreamingQuery | None" = None
+    query: "StreamingQuery | DriverQuery | None" = None
     final: Mapping[TopicAndPartition, int] | None = None
-    error: Exception | None = None
     name: str = field(kw_only=True)
 
     @property
@@ -76,6 +73,11 @@ class LandingQuery:
         return self.query is None or self._at_end()
 
     @property
+    def outgrown(self) -> bool:
+        """Whether it has ended for a query of Spark's to land what there is."""
+        return isinstance(self.query, DriverQuery) and self.query.outgrown
+
+    @property
     def began(self) -> bool:
         """Whether it has come through a batch, or to its end."""
         if self.query is not None and self.covered():
@@ -85,13 +87,13 @@ class LandingQuery:
     def exception(self) -> Exception | None:
         """What ended it, or has to, if it did not end in order."""
         if self.query is None or self.query.isActive:
-            return self.error or self.sink.failure
+            return self.sink.failure
         self.covered()  # by which the sink knows what its last batches have read
         return self.sink.failure or self.query.exception()
 
     def covered(self) -> dict[TopicAndPartition, int]:
         """How far each partition is covered, as it reports itself."""
-        return dict((self.final or {}) if self.query is None else self.sink.covered())
+        return dict({} if self.query is None else self.sink.covered())
 
     def fenced(self) -> bool:
         """Whether another process has taken over, so that nothing of it is committed any more."""
@@ -130,52 +132,45 @@ def start_landing(
     once: bool,
     is_heartbeats: Callable[[str], bool] = lambda _topic: False,
     heartbeats_wait: float = 0.0,
+    later: LaterSession | None = None,
 ) -> LandingQuery:
     """Start landing what a plan says, at least one partition: until it is stopped, or `once` up to
     the end offsets seen at the start. `client` are settings of librdkafka. Topics that
     `is_heartbeats` says wait for one another, so many seconds at most: a flow that is idle except
-    for its heartbeats would else never rest.
+    for its heartbeats would else never rest. `later` is the session that this process has not
+    started: it lands what it can without.
 
     Raises ClusterUnreachable where the source does not report the ends that it takes for `once`.
     """
     checkpoint = new_checkpoint(lake, plan.alias)
     job = _job(lake, plan, landing, client)
+    if not landing.small_batch_records:
+        later = None  # all is for Spark
     if once:
-        return _up_to_the_ends(lake, job, landing, checkpoint)
+        return _up_to_the_ends(lake, job, landing, checkpoint, later)
     waiting = frozenset(key for key in plan.starts if is_heartbeats(key[0]))
     job = replace(job, waiting=waiting, waiting_seconds=heartbeats_wait)
+    sink = _path_sink(lake, job, application_of(checkpoint))
+    if later is not None and sink is not None:
+        return _landing_itself(sink, job, landing, later, checkpoint)
     return _stream(lake, job, landing, checkpoint)
 
 
-def land_at_once(
-    lake: Lake, plan: LandingPlan, landing: Landing, client: Settings
-) -> LandingQuery | None:
-    """Land what a plan says up to the ends that there are now, by this process, while its session
-    starts; None where that is much, or the source does not report all ends."""
-    job, ends = _job(lake, plan, landing, client), SourceEnds(plan.alias, client)
-    try:
-        final = ends.all(job.starts)
-    except ClusterUnreachable:
-        return None  # a query reads what answers
-    noted, ranges = ends.noted(final), ranges_between(job.starts, final)
-    if offset_count(ranges) > landing.small_batch_records:
-        return None
-    checkpoint = new_checkpoint(lake, plan.alias)
-    sink = _path_sink(lake, job, application_of(checkpoint))
-    return None if sink is None else _landed_here(sink, ranges, noted, checkpoint.name)
-
-
-def _up_to_the_ends(lake: Lake, job: LandJob, landing: Landing, checkpoint: Path) -> LandingQuery:
+def _up_to_the_ends(
+    lake: Lake, job: LandJob, landing: Landing, checkpoint: Path, later: LaterSession | None
+) -> LandingQuery:
     """Land up to the end offsets that there are now."""
     ends = SourceEnds(job.alias, job.client)
     final = ends.all(job.starts)
-    noted, ranges = ends.noted(final), ranges_between(job.starts, final)
-    sink = _path_sink(lake, job, application_of(checkpoint))
-    if sink is not None and offset_count(ranges) <= job.max_records and sink.is_small(ranges):
-        return _landed_here(sink, ranges, noted, checkpoint.name)
+    job = replace(job, final=final, final_noted=ends.noted(final))
+    ranges = ranges_between(job.starts, final)
     if not ranges:
         return LandingQuery(SessionSink(lake, job), name=checkpoint.name)
-    return _stream(lake, replace(job, final=final, final_noted=noted), landing, checkpoint)
+    sink = _path_sink(lake, job, application_of(checkpoint))
+    if sink is not None and (later is not None or sink.is_small(ranges)):
+        # a query of Spark's would take seconds to begin
+        return _landing_itself(sink, job, landing, later, checkpoint)
+    return _stream(lake, job, landing, checkpoint)
 
 
 def land_again(
@@ -230,15 +225,12 @@ def _path_sink(lake: Lake, job: LandJob, application: str) -> PathSink | None:
     return PathSink(lake, job, application) if isinstance(lake, PathLake) else None
 
 
-def _landed_here(sink: PathSink, ranges: Ranges, noted: str | None, name: str) -> LandingQuery:
-    """Few records up to an end, landed now: a query would take seconds to begin."""
-    with closing(sink):
-        try:
-            sink.land(ranges, noted, 0)
-        except (KafkaException, StagingError) as error:
-            return LandingQuery(sink, error=error, name=name)
-    landed = {key: end for key, (_, end) in ranges.items()}
-    return LandingQuery(sink, final=landed, name=name)
+def _landing_itself(
+    sink: PathSink, job: LandJob, landing: Landing, later: LaterSession | None, checkpoint: Path
+) -> LandingQuery:
+    """This process lands, as long as that is little."""
+    query = DriverQuery(sink, _paced(job, landing, TRIGGER_SECONDS), later)
+    return LandingQuery(sink, query, job.final, name=checkpoint.name)
 
 
 def _stream(lake: Lake, job: LandJob, landing: Landing, checkpoint: Path) -> LandingQuery:
@@ -248,9 +240,7 @@ def _stream(lake: Lake, job: LandJob, landing: Landing, checkpoint: Path) -> Lan
     trigger = TRIGGER_SECONDS
     if sink is None:
         job, trigger = replace(job, directory=None), SESSION_TRIGGER_SECONDS
-    if landing.trigger_ms is not None:
-        trigger = landing.trigger_ms / 1_000
-    job = replace(job, trigger_seconds=trigger, apart_seconds=landing.trigger_limit_ms / 1_000)
+    job = _paced(job, landing, trigger)
     writer = (
         stream_of(spark, job, lake.lake_id)
         .writeStream.queryName(f"land {job.alias} {lake.lake_id} {checkpoint.name}")
@@ -260,3 +250,10 @@ def _stream(lake: Lake, job: LandJob, landing: Landing, checkpoint: Path) -> Lan
     committer = sink or SessionSink(lake, job)
     query = committer.start(writer, checkpoint)
     return LandingQuery(committer, query, job.final, name=checkpoint.name)
+
+
+def _paced(job: LandJob, landing: Landing, trigger: float) -> LandJob:
+    """How far apart batches begin, seconds: `trigger` where the file does not say it."""
+    if landing.trigger_ms is not None:
+        trigger = landing.trigger_ms / 1_000
+    return replace(job, trigger_seconds=trigger, apart_seconds=landing.trigger_limit_ms / 1_000)

@@ -67,26 +67,36 @@ class PathSink:
         """Take the batches of a query with a checkpoint."""
 
         def take(frame: "DataFrame", batch: int) -> None:
-            if self._no_more:
-                raise ReplicationError(
-                    f"landing from cluster {self._job.alias} takes no more batches: it is being "
-                    "stopped"
-                )
-            ends, noted = read_document(planned_end(checkpoint, batch))
-            ranges = ranges_between(self._reached or self._job.starts, ends)
+            end, noted = read_document(planned_end(checkpoint, batch))
             with silence_in_words(self._job.alias, self._job.client):
-                self.land(ranges, noted, batch, frame.sparkSession)
-            self._reached = ends
+                self.take(end, noted, batch, frame.sparkSession)
 
         return writer.foreachBatch(take).start()
+
+    def take(
+        self, end: Ends, noted: str | None, batch: int, spark: "SparkSession | None" = None
+    ) -> None:
+        """Land the batch of a query that comes to `end`; see `land`."""
+        self.land(ranges_between(self._reached or self._job.starts, end), noted, batch, spark)
+        self._reached = end
 
     def covered(self) -> Ends:
         """See `LandingQuery.covered`."""
         return self._reached
 
+    @property
+    def pace(self) -> Pace:
+        """What the batches so far say of the next one."""
+        return self._pace
+
+    @property
+    def small_records(self) -> int:
+        """How many records this process reads itself at a time."""
+        return self._small.max_records
+
     def is_small(self, ranges: Ranges) -> bool:
         """Whether this process reads so much itself."""
-        return offset_count(ranges) <= self._small.max_records
+        return offset_count(ranges) <= self.small_records
 
     def land(
         self,
@@ -103,6 +113,7 @@ class PathSink:
         asked = time.monotonic()
         try:
             with self._in_hand:
+                self._check_goes_on()
                 began, here = time.monotonic(), spark is None or self.is_small(ranges)
                 files = self._written(ranges, noted, None if here else spark).checked().to_pylist()
                 by_tasks = max((file["seconds"] for file in files), default=0.0)
@@ -127,6 +138,13 @@ class PathSink:
         self._log.closing = True
         with self._in_hand:
             self._log.close()
+
+    def _check_goes_on(self) -> None:
+        """Raise ReplicationError where no batch may begin any more."""
+        if self._no_more:
+            raise ReplicationError(
+                f"landing from cluster {self._job.alias} takes no more batches: it is being stopped"
+            )
 
     def _written(self, ranges: Ranges, noted: str | None, spark: "SparkSession | None") -> Done:
         """The files of a batch."""

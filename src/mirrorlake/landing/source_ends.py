@@ -78,6 +78,10 @@ class SourceEnds:
         self._next_note = time.monotonic() + _NOTES_SHARE * (time.process_time() - began)
         return noted_ends(ends, later)
 
+    def close(self) -> None:
+        """Let go of the client that watches."""
+        self._end_watch()
+
     def _watched(self, reached: Ends) -> Ends:
         """Ends of what moves as they are now; a watch tells what begins to."""
         if self._watch is None:

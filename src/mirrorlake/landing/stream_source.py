@@ -1,7 +1,7 @@
 """The source of a landing query: a Python data source of Spark's (its version 4.0 and later).
 
 Spark plans and triggers, keeps the offsets in its checkpoint and runs the tasks. Where a batch ends
-is decided here (`latestOffset`, in a process beside the driver): Spark 4.0 and 4.1 set a Python
+is decided by `batch_planner.py`, in a process beside the driver: Spark 4.0 and 4.1 set a Python
 source no limit, and 4.2 the one that it asks the source for (SPARK-55304). A task reads its ranges
 and hands the rows over, which the session's own sink commits (`landing/session_sink.py`).
 Where this package commits (`PathSink`) no task of the source runs: Spark says when a batch begins,
@@ -9,7 +9,6 @@ and keeps where it ends.
 """
 
 import logging
-import math
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,17 +16,16 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from mirrorlake.errors import ReplicationError
+from mirrorlake.landing.batch_planner import BatchPlanner
 from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.landing.pace import UNKNOWN_RECORD_BYTES, Pace
-from mirrorlake.landing.ranges import next_ends, offsets_document, read_document
+from mirrorlake.landing.ranges import offsets_document, read_document
 from mirrorlake.offsets.positions import Ends, offset_count, ranges_between
 
 if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest, or none
     import pyarrow as pa
     from pyspark.sql.streaming.datasource import ReadLimit
     from pyspark.sql.types import StructType
-
-    from mirrorlake.landing.source_ends import SourceEnds
 
 logger = logging.getLogger(__name__)
 
@@ -56,11 +54,9 @@ class _Batches(DataSourceStreamReader):
 
     def __init__(self, job: LandJob) -> None:
         self._job = job
-        self._reached = dict(job.starts)
+        self._reached: Ends = job.starts
         self._document = offsets_document(job.starts)
-        self._ends: SourceEnds | None = None
-        self._quiet_since = -math.inf
-        self._began = -math.inf  # the newest batch, by time.monotonic()
+        self._planning: BatchPlanner | None = None  # of the planner's process alone
         #: How many offsets the batch in hand has, and since when it is; and what is known by it.
         self._handed: tuple[int, float] | None = None
         self._learned: Pace | None = None
@@ -89,36 +85,13 @@ class _Batches(DataSourceStreamReader):
                 f"Spark takes a batch of cluster {job.alias} for done and never asked what its "
                 "tasks are to read: compare its version with docs/compatibility.md"
             )
-        pace, due = self._pace(), time.monotonic() - self._quiet_since >= job.waiting_seconds
-        ends = self._log_ends().known(self._reached) if job.final is None else job.final
-        if self._too_soon(pace, ends):
-            return self._document
-        reached = next_ends(
-            self._reached,
-            ends,
-            max_records=getattr(limit, "max_rows", job.max_records),
-            waiting=() if due else job.waiting,
-            pace=pace,
-        )
-        if any(reached[key] != self._reached[key] for key in job.waiting):
-            self._quiet_since = time.monotonic()
-        if reached != self._reached:
-            self._reached, self._began = reached, time.monotonic()
-            self._document = offsets_document(reached, self._noted(ends))
-            self._unasked = dict(reached)
+        most = getattr(limit, "max_rows", job.max_records)
+        planned = self._planner().next(self._reached, self._pace(), most)
+        if planned is not None:
+            self._reached = planned.end
+            self._document = offsets_document(planned.end, planned.noted)
+            self._unasked = dict(planned.end)
         return self._document
-
-    def _too_soon(self, pace: Pace, ends: Ends) -> bool:
-        """Whether a batch waits for more records: few are there, and commits take long, and have a
-        price, in a store."""
-        job = self._job
-        if job.final is not None or job.directory is None or not job.directory.in_store:
-            return False
-        apart = pace.apart_seconds(job.trigger_seconds, job.apart_seconds)
-        # Spark asks again a trigger later: the nearest of these times is taken.
-        if time.monotonic() - self._began >= apart - job.trigger_seconds / 2:
-            return False
-        return job.is_small(ranges_between(self._reached, ends))
 
     def _pace(self) -> Pace:
         """What the next batch goes by. Where the session's sink commits, the batch before is
@@ -139,24 +112,12 @@ class _Batches(DataSourceStreamReader):
                 logger.info("the next query begins with small batches: %s", error)
         return learned
 
-    def _log_ends(self) -> "SourceEnds":
-        from mirrorlake.heaps import collect_rarely
-        from mirrorlake.landing.source_ends import SourceEnds
-
-        if self._ends is None:
-            collect_rarely()  # this process is the query's alone
-            # The worker asks the same cluster, and reports it; this process's output is not shown.
-            logging.getLogger("mirrorlake.kafka").setLevel(logging.ERROR)
-            self._ends = SourceEnds(self._job.alias, self._job.client)
-        return self._ends
-
-    def _noted(self, ends: Ends) -> str | None:
-        """What a batch notes of logs that go on behind it; None where it does not reach the ends of
-        all."""
-        if any(ends.get(key) != end for key, end in self._reached.items()):
-            return None
-        final = self._job.final is not None
-        return self._job.final_noted if final else self._log_ends().noted(self._reached)
+    def _planner(self) -> BatchPlanner:
+        if self._planning is None:
+            self._planning = BatchPlanner(self._job)
+            if self._job.final is None:
+                _alone_in_this_process()
+        return self._planning
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         (before, _), (behind, noted) = read_document(start), read_document(end)
@@ -171,3 +132,12 @@ class _Batches(DataSourceStreamReader):
 
         part: Part = partition.value
         return row_batches(self._job, part, read_part(self._job, part))
+
+
+def _alone_in_this_process() -> None:
+    """Set a process up that plans the batches of one query for ever, and does nothing else."""
+    from mirrorlake.heaps import collect_rarely
+
+    collect_rarely()
+    # The worker asks the same cluster, and reports it; this process's output is not shown.
+    logging.getLogger("mirrorlake.kafka").setLevel(logging.ERROR)

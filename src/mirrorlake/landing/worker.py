@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Sequence
 
-from mirrorlake.config.cluster import Landing
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError
 from mirrorlake.kafka.connections import Connections
@@ -25,7 +24,7 @@ from mirrorlake.landing.broken_queries import BrokenQueries
 from mirrorlake.landing.checkpoints import end_queries, forget_query
 from mirrorlake.landing.covered_notes import CoveredNotes
 from mirrorlake.landing.generations import LakeLandingStore, generations_of
-from mirrorlake.landing.land import LandingQuery, land_at_once, start_landing
+from mirrorlake.landing.land import LandingQuery, start_landing
 from mirrorlake.landing.landing_incidents import LandingIncidents
 from mirrorlake.landing.plan import LandingPlanner
 from mirrorlake.landing.planned import Planned
@@ -220,10 +219,16 @@ class LandingWorker:
         self._unread.make_up(planned, self._flows.named(), landing, client.now)
         if not planned.plan.starts:
             return self._wait(planned)
-        query = self._started(planned, landing, client, wait)
-        if query is None:
-            return True
-        self._query = query
+        self._query = query = start_landing(
+            self._lake,
+            planned.plan,
+            landing,
+            client.now,
+            once=self._once,
+            is_heartbeats=self._flows.known_heartbeats(),
+            heartbeats_wait=wait,
+            later=self._lake.later_session,
+        )
         try:
             is_over = self._watch(query, planned, client)
         finally:
@@ -238,44 +243,11 @@ class LandingWorker:
             self._check_owner(query)
             named = self._flows.named()
             self._unread.make_up(planned, named, landing, client.now, own=query.name)
-        at_once = query.query is None and not self._once
         if is_over and self._lease.held:
-            self._tell_others(not at_once)
+            self._tell_others(True)
         if query.sink.failure is not None:  # of a last batch, or beside a partition that is gone
             raise query.sink.failure
-        # what came meanwhile is for a query
-        return not self._session_came() if at_once else is_over
-
-    def _started(
-        self,
-        planned: Planned,
-        landing: Landing,
-        client: LiveSettings[str | int | bool],
-        heartbeats_wait: float,
-    ) -> LandingQuery | None:
-        """What lands a plan: while the session starts, this process, what there is by now; None
-        where a stop came first."""
-        if not self._once and self._lake.awaited_session is not None:
-            query = land_at_once(self._lake, planned.plan, landing, client.now)
-            if query is not None:
-                return query
-            if not self._session_came():
-                return None
-        return start_landing(
-            self._lake,
-            planned.plan,
-            landing,
-            client.now,
-            once=self._once,
-            is_heartbeats=self._flows.known_heartbeats(),
-            heartbeats_wait=heartbeats_wait,
-        )
-
-    def _session_came(self) -> bool:
-        """Wait for the session that this process starts, if it does; False where a stop came
-        first."""
-        starting = self._lake.awaited_session
-        return starting is None or starting.ready(self._stopping)
+        return is_over
 
     def _plan(self) -> Planned:
         """Plan a query, and report what operators must know before it runs."""
@@ -317,6 +289,8 @@ class LandingWorker:
                 error = query.exception()
                 if error is None and query.ended:
                     return True
+                if query.outgrown:
+                    return False
                 if error is None:
                     self._broken.begin_anew("its query was stopped by others")
                 elif error is not query.sink.failure:  # which `_land` raises

@@ -107,10 +107,10 @@ class Internals:
         """The session that was given, the one there is, or a local one. Raises MissingJava."""
         if self._given is not None:
             return self._given
-        if self._start is not None:
-            return self._start.session()
-        with nullcontext() if self.progress is None else self.progress.phase("starting Spark"):
-            return self._opened()
+        start, progress = self._start, self.progress
+        told = progress is None or (start is not None and start.began is not None)
+        with nullcontext() if told or progress is None else progress.phase("starting Spark"):
+            return self._opened() if start is None else start.session()
 
     @property
     def session_there(self) -> bool:
@@ -124,9 +124,9 @@ class Internals:
 
         return not self.session_there and starts_its_own()
 
-    def begin_session(self) -> SessionStart | None:
-        """Let the session start in the background, if this process has to start it; `spark` waits
-        for it."""
+    def later_session(self) -> SessionStart | None:
+        """The session, if this process has to start it, which begins in the background or once
+        `spark` is asked for."""
         if not self.starts_session:
             return None
         if self._start is None or self._start.failed:  # why may be mended

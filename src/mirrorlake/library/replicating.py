@@ -26,6 +26,7 @@ from mirrorlake.run.options import RunOptions, stopped_early
 from mirrorlake.run.replicator import Replicator
 from mirrorlake.run.samples import FlowLag
 from mirrorlake.spark.causes import cause_of
+from mirrorlake.spark.java import find_java
 from mirrorlake.threads import in_thread
 
 if TYPE_CHECKING:
@@ -97,21 +98,25 @@ def _replicated(
     check_wanted(topology.tracking)
     # Where no record goes through the JVM, what makes that fast costs more than it ever gives back.
     known.short = topology.lake.path is not None and reader != "rows" and native_problem() is None
-    # Nor is a session needed by a run with an end that finds few records: it starts when there are
-    # many.
-    later = once and known.short and known.starts_session
     flows = topology.some_flows(names) if once else topology.active_flows(names)
     _tell_idle(flows)
     _check_unheld(topology, flows)
     if register:
         prepare_to_register(known)
+    start = known.later_session()
+    # Where few records are landed none is needed: it starts when there are many.
+    later = start is not None and known.short
     # Meanwhile the rest is asked, and wrong input is reported without waiting for it.
-    start = None if later else known.begin_session()
+    java = in_thread("looking for Java", find_java) if later and not once else None
+    if start is not None and not later:
+        start.begin()
     exists = lake_exists(topology.lake, topology.directory)
     # Clusters first, since checking the lake makes it.
     with progress.phase("asking the clusters"):
         judge(None, known.connections, flows, exists)
     check_location(topology.lake, topology.directory)
+    if java is not None:
+        java.result()  # many records may come at any time
     facts = {
         "flows": " ".join(flow.name for flow in flows),
         "once": str(once).lower(),
@@ -129,10 +134,7 @@ def _replicated(
     with stopping(stop) as ending:
         if start is not None and topology.lake.path is not None:
             _open_early(known, progress)
-        # What there is to be landed may be so little that this process needs no session for it.
-        few = known.short and not register
-        starting = start if few and start is not None and not start.over else None
-        if start is not None and starting is None:
+        if start is not None and not later:
             with progress.phase("starting Spark", start.began):
                 ready = start.ready(ending)
             if not ready:  # stopped before there was a session
@@ -141,15 +143,15 @@ def _replicated(
                 return counts.rows()
         with tracked(topology, "run", facts, figures=True) as tracking:
             counts.listeners.append(tracking)
-            if not later and starting is None:
+            if not later:
                 tracking.session(known.spark)
             tables = _opened(known, progress)
-            tables.starting = starting
+            tables.starting = start if later else None
             if register:
                 with progress.phase("registering the tables"):
                     registered(known)
             if start is not None:
-                _prepare_behind(start, tables, None if starting is None else tracking)
+                _prepare_behind(start, tables, tracking if later else None)
             replicator = Replicator(
                 known.deployment,
                 flows,
@@ -164,8 +166,6 @@ def _replicated(
                 standing.replicator = replicator
             progress.incidents = replicator.event_log.incidents.open_counts
             replicator.run()
-            if later and known.session_there:
-                tracking.session(known.spark)
             tracking.report({"flows": counts.of_flows()})
     return counts.rows()
 
@@ -215,9 +215,9 @@ def _open_early(known: Internals, progress: Progress) -> None:
 
 
 def _prepare_behind(start: SessionStart, tables: Lake, tracking: "Tracked | None") -> None:
-    """Have a fresh session do, while the clusters are asked, what the first batch would wait for:
-    learn of the lake, and start the process that Python workers are forked from. One that was not
-    waited for is tracked, too."""
+    """Have a session do, as soon as it is there, what the first batch would wait for: learn of the
+    lake, and start the process that Python workers are forked from. One that was not waited for is
+    tracked, too."""
 
     def prepare() -> None:
         from mirrorlake.spark.session import start_workers
@@ -231,7 +231,7 @@ def _prepare_behind(start: SessionStart, tables: Lake, tracking: "Tracked | None
             # Mostly the session ended meanwhile; else its next user meets and reports the same.
             logger.debug("the session could not be prepared: %s", cause_of(error))
 
-    in_thread("preparing the session", prepare)
+    start.have_prepared(prepare)
 
 
 class _Counts:

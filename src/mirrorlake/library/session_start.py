@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING
 
 from mirrorlake.threads import in_thread
@@ -13,32 +13,57 @@ if TYPE_CHECKING:
 
 #: How often a caller that waits for the session looks whether to stop, seconds.
 LOOK_SECONDS = 0.1
+_PREPARING = "preparing the session"
 
 
 class SessionStart:
-    """Begins to open a session when it is made, in a thread that keeps no process from ending."""
+    """Opens a session in threads that keep no process from ending, once `begin` is called."""
 
     def __init__(self, opening: Callable[[], "SparkSession"]) -> None:
-        self.began = time.monotonic()
-        self._session = in_thread("session start", opening)
+        self._opening = opening
+        self._lock = threading.Lock()
+        self._session: Future[SparkSession] | None = None
+        self._behind: Callable[[], object] | None = None
+        #: When it was begun, by time.monotonic(); None before.
+        self.began: float | None = None
+
+    def begin(self) -> None:
+        """Begin to open it, unless that was done."""
+        self._begun()
+
+    def have_prepared(self, behind: Callable[[], object]) -> None:
+        """Have a call made in a thread of its own once the session has begun to open."""
+        with self._lock:
+            self._behind, begun = behind, self._session is not None
+        if begun:
+            in_thread(_PREPARING, behind)
 
     def session(self) -> "SparkSession":
         """The session, once it is there. Raises what opening it raised."""
-        return self._session.result()
+        return self._begun().result()
 
     @property
     def over(self) -> bool:
         """Whether it is there, or cannot be."""
-        return self._session.done()
+        return self._session is not None and self._session.done()
 
     @property
     def failed(self) -> bool:
         """Whether it cannot be, as is known by now."""
-        return self.over and self._session.exception() is not None
+        return self.over and self._begun().exception() is not None
 
     def ready(self, stop: threading.Event) -> bool:
         """Wait until the session is there, or cannot be; False if `stop` was set before."""
-        while not wait([self._session], LOOK_SECONDS).done:
+        while not wait([self._begun()], LOOK_SECONDS).done:
             if stop.is_set():
                 return False
         return True
+
+    def _begun(self) -> "Future[SparkSession]":
+        with self._lock:
+            if self._session is None:
+                self.began = time.monotonic()
+                self._session = in_thread("session start", self._opening)
+                if self._behind is not None:
+                    in_thread(_PREPARING, self._behind)
+            return self._session

@@ -130,7 +130,7 @@ class FlowProducer:
                 self._state.floors,
                 spec.remote_topic,
                 produce_tasks=spec.produce_tasks,
-                max_records=spec.max_records,
+                max_records=self._workers.at_most(spec.max_records),
                 blocked=spec.blocked,
                 targets=spec.targets,
                 stopped=spec.stopped,

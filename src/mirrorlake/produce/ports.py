@@ -87,6 +87,9 @@ class Workers(Protocol):
     """Where the shards of a batch are written: rows of `report.RESULT`, and what failed. Raises
     what is no task's failure: a worker, and all that its batch's tasks gave, is lost."""
 
+    def at_most(self, records: int) -> int:
+        """How many records the next batch may have, where the flow's settings allow so many."""
+
     def can_read_files(self) -> bool:
         """Whether workers may open the stage's files themselves."""
 

@@ -7,7 +7,8 @@ import pyarrow.compute as pc
 
 from mirrorlake.errors import FilesUnreadable
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.small_batches import SmallBatches
+from mirrorlake.lake.session_tables import LaterSession
+from mirrorlake.lake.small_batches import Demand, SmallBatches
 from mirrorlake.lake.stage_index import readable_by_files
 from mirrorlake.produce.batch import PartitionPlan, shard_of
 from mirrorlake.produce.counted import Stretch
@@ -19,6 +20,9 @@ from mirrorlake.spark.tasks import Done, by_number, dealt, run_by_spark, run_her
 
 if TYPE_CHECKING:  # small batches of a lake in a folder need no session
     from mirrorlake.produce.stage_rows import Selection
+
+#: From which part of a small batch on one is full: batches end where stretches of offsets do.
+_FULL = 0.9
 
 
 class SparkWorkers:
@@ -40,9 +44,14 @@ class SparkWorkers:
         self._lake = lake
         self._source_cluster = source_cluster
         self._small = SmallBatches(small_batch_records)
+        self._demand = Demand()
         self._selection = selection
         self._opens_files = lake.opens_files
         self._written_here: set[str] = set()
+
+    def at_most(self, records: int) -> int:
+        """See `ports.Workers`: while a session is started only once it is needed, a small batch."""
+        return records if self._later is None else min(records, self._small.records)
 
     def can_read_files(self) -> bool:
         """Whether reading the table's files is reading the table."""
@@ -50,7 +59,12 @@ class SparkWorkers:
 
     def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, Done]:
         """Run jobs that read the stage's files themselves; none where workers must not try."""
-        if self._opens_files and sum(job.plan.record_count for job in jobs) <= self._small.records:
+        count, later = sum(job.plan.record_count for job in jobs), self._later
+        if later is not None and self._demand.worth_a_session(
+            count / (_FULL * self._small.records)
+        ):
+            later.begin()
+        if later is not None or (self._opens_files and count <= self._small.records):
             self._note(jobs)
             return "short", run_here(produce_shards, dealt(jobs, len(jobs)), RESULT)
         # Arrow's file systems may end a process; what opens a lake at a URL does not.
@@ -60,6 +74,11 @@ class SparkWorkers:
             unreadable = FilesUnreadable(f"workers cannot open files as {paths[0]}")
             return "long", Done(RESULT.empty_table(), unreadable)
         return "long", run_by_spark(self._lake.spark, produce_shards, jobs, RESULT, len(jobs))
+
+    @property
+    def _later(self) -> LaterSession | None:
+        """The session that is started once it is needed, where batches can do without."""
+        return self._lake.later_session if self._opens_files and self._small.records else None
 
     def close(self) -> None:
         """Let go of the producers that this process has."""

@@ -191,7 +191,7 @@ class Replicator:
         """Begin with what other processes left to this one, and end what they took."""
         self._here.follow(self._deployment)
         self._note_tenures()
-        if self._leases.stands_by and self._preparing is None:
+        if self._leases.stands_by and self._preparing is None and self._needs_session:
             self._preparing = preparing(self.lake, self._stands_by)
             self._preparing.start()
 
@@ -202,9 +202,15 @@ class Replicator:
         if not self._leases.are_settled:
             return "whether this process works, or stands by, is not known yet"
         preparing = self._preparing
-        if self._stands_by() and (preparing is None or preparing.state == "working"):
+        unprepared = preparing is None or preparing.state == "working"
+        if self._stands_by() and self._needs_session and unprepared:
             return "the session is being prepared for a take-over"
         return None
+
+    @property
+    def _needs_session(self) -> bool:
+        """Whether a take-over needs one, or this process has one."""
+        return self.lake.later_session is None
 
     def _stands_by(self) -> bool:
         return self._leases.stands_by and not self._stop.is_set()

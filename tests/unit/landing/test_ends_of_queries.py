@@ -1,6 +1,5 @@
 """How queries end: what one is found to have missed, and one that others stop."""
 
-import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -39,6 +38,7 @@ class Query:
     ended = False
     name = "a checkpoint"
     query: object = "Spark's"
+    outgrown = False
 
     def __init__(self, last: MirrorlakeError | None, ended: bool) -> None:
         self.sink: Any = SimpleNamespace(failure=None, compared=last is None)
@@ -324,50 +324,13 @@ def test_what_was_covered_is_planned_by_with_the_generations_that_it_is_of(
     assert worker.covered() == {} and worker.generations() is newer
 
 
-class Coming:
-    """A session that comes once it is waited for, or a stop, which comes first."""
-
-    def __init__(self, stops: LandingWorker | None = None) -> None:
-        self.over = False
-        self._stops = stops
-
-    def ready(self, stop: threading.Event) -> bool:
-        self.over = self._stops is None
-        if self._stops is not None:
-            self._stops.thread.stop()
-        return not stop.is_set()
-
-
-class Landed(Query):
-    """What was landed at once."""
-
-    active, ended, query = False, True, None
-
-    def __init__(self) -> None:
-        super().__init__(None, False)
-        self.sink.compared = True
-
-
-@pytest.mark.parametrize("stopped", [False, True])
-@pytest.mark.parametrize("few", [False, True])
-def test_while_a_session_starts_what_is_there_is_landed_and_a_query_follows(
-    worker: LandingWorker, monkeypatch: pytest.MonkeyPatch, few: bool, stopped: bool
+def test_a_query_that_is_outgrown_makes_way_for_sparks(
+    worker: LandingWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No run comes to its end by that, and none waits for the session behind a stop."""
-    begun: list[str] = []
-
-    def start(*_: object, **__: object) -> Query:
-        begun.append("query")
-        worker.thread.stop()
-        return Query(None, False)
-
-    monkeypatch.setattr(landing_worker, "land_at_once", lambda *_: Landed() if few else None)
-    monkeypatch.setattr(landing_worker, "start_landing", start)
+    """At once, and that is neither a failure nor an end."""
+    outgrown = Query(None, ended=True)
+    outgrown.outgrown = True
+    monkeypatch.setattr(landing_worker, "start_landing", lambda *_, **__: outgrown)
     for name in ("_incidents", "_planner"):
         monkeypatch.setattr(worker, name, SimpleNamespace(succeeded=lambda *_: None))
-    worker._lake.starting = Coming(worker if stopped else None)
-    if few:
-        assert worker._land() is stopped, "it begins anew, unless it was stopped"
-        assert not begun
-    assert worker._land()
-    assert begun == ([] if stopped else ["query"])
+    assert not worker._land() and worker.error is None

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from mirrorlake.errors import ReplicationError
-from mirrorlake.lake.place import Place, place_of
 from mirrorlake.landing import stream_source
 from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.pace import FIRST_BYTES, LEAST_BYTES, UNKNOWN_RECORD_BYTES, Pace
@@ -17,7 +16,7 @@ from mirrorlake.landing.ranges import offsets_document, read_document
 from mirrorlake.landing.stream_source import source_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.jars import spark_minor
-from tests.support.landing import job_in
+from tests.support.landing import StoppedClock, job_in
 
 STARTS = {("a", 0): 5, ("a", 1): 0, ("b", 0): 7}
 FINAL = {("a", 0): 70_005, ("a", 1): 3, ("b", 0): 7}
@@ -113,23 +112,11 @@ def test_one_task_reads_a_small_batch(tmp_path: Path, records: int, tasks: int) 
     assert len(covered(stream, start, end)) == records
 
 
-class Clock(SimpleNamespace):
-    """Seconds, as a test says."""
-
-    now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def time_ns(self) -> int:
-        return 1
-
-
 @pytest.mark.parametrize(("seconds", "grows"), [(1.0, True), (200.0, False)])
 def test_where_the_session_commits_the_planner_learns_how_long_a_batch_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, grows: bool
 ) -> None:
-    clock = Clock()
+    clock = StoppedClock()
     monkeypatch.setattr(stream_source, "time", clock)
     final = {key: start + 10_000_000 for key, start in STARTS.items()}
     job = job_in(tmp_path, starts=STARTS, final=final, max_records=4_000_000, trigger_seconds=0.1)
@@ -156,7 +143,7 @@ def test_a_batch_within_its_trigger_was_fast_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A query that begins a batch a minute sleeps for most of it."""
-    clock = Clock()
+    clock = StoppedClock()
     monkeypatch.setattr(stream_source, "time", clock)
     final = {key: start + 10_000_000 for key, start in STARTS.items()}
     job = job_in(tmp_path, starts=STARTS, final=final, max_records=10**6, trigger_seconds=60.0)
@@ -173,58 +160,6 @@ def test_files_are_paced_by_who_commits_them(tmp_path: Path) -> None:
     stream.partitions(stream.initialOffset(), stream.latestOffset())
     stream.latestOffset()
     assert job.pace() == Pace()
-
-
-class Ends:
-    """The ends of logs, as a test says."""
-
-    known_ends: dict[TopicAndPartition, int]
-
-    def known(self, _reached: object) -> dict[TopicAndPartition, int]:
-        return dict(self.known_ends)
-
-    def noted(self, _ends: object) -> str | None:
-        return None
-
-
-def test_where_commits_take_long_few_records_wait_for_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of what comes all the time; the first record behind a rest waits for nothing, nor does what
-    is no small batch."""
-    clock, ends = Clock(), Ends()
-    monkeypatch.setattr(stream_source, "time", clock)
-    given = {"trigger_seconds": 0.35, "apart_seconds": 1.0, "small_batch_records": 20_000}
-
-    def stream_in(directory: Place) -> tuple[LandJob, Any]:
-        job = job_in(tmp_path, starts=STARTS, directory=directory, max_records=10**6, **given)
-        job.keep_pace(Pace().after_commits([0.2] * 9))
-        stream = stream_of(job)
-        stream._ends = ends
-        return job, stream
-
-    def begins_at(stream: Any, rising: int, ticks: int) -> list[int]:
-        """The ticks of the trigger with a batch, while each has so many more records."""
-        before, ticked = stream.latestOffset(), list[int]()
-        for tick in range(ticks):
-            ends.known_ends = {key: end + rising for key, end in ends.known_ends.items()}
-            clock.now += 0.35
-            behind = stream.latestOffset()
-            ticked += [tick] * (behind != before)
-            before = behind
-        return ticked
-
-    ends.known_ends = dict(STARTS)
-    job, stream = stream_in(place_of("s3://bucket/lake"))
-    assert begins_at(stream, 1, 10) == [0, 3, 6, 9]
-    clock.now += 60.0
-    assert begins_at(stream, 1, 4)[0] == 0, "behind a rest"
-    assert begins_at(stream, 20_000, 3) == [0, 1, 2], "no small ones"
-    job.keep_pace(Pace().after_commits([0.01] * 9))
-    clock.now += 0.35
-    assert begins_at(stream, 1, 3) == [0, 1, 2], "a store that is quick"
-    ends.known_ends = dict(STARTS)
-    assert begins_at(stream_in(place_of(tmp_path))[1], 1, 3) == [0, 1, 2], "a folder that is slow"
 
 
 def total(ends: dict[TopicAndPartition, int]) -> int:

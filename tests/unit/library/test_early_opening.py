@@ -19,11 +19,14 @@ def test_a_new_lake_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     class Starting:
         began = 0.0
 
+        def begin(self) -> None:
+            assert not made
+
         def ready(self, _stop: threading.Event) -> bool:
             made.append(has_table(place_of(tmp_path / "lake"), "starts"))
             return False  # the run was stopped meanwhile
 
-    monkeypatch.setattr(Internals, "begin_session", lambda _known: Starting())
+    monkeypatch.setattr(Internals, "later_session", lambda _known: Starting())
     monkeypatch.setattr(replicating, "judge", lambda *_asked: None)
     (row,) = mirrorlake.open(write_file(tmp_path)).run(reader="rows")  # which waits for Spark
     assert row["records"] == 0 and made == [True]

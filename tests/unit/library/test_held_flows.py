@@ -32,7 +32,7 @@ def _nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     def begin(_known: Internals) -> None:
         raise Began
 
-    monkeypatch.setattr(Internals, "begin_session", begin)
+    monkeypatch.setattr(Internals, "later_session", begin)
 
 
 @pytest.fixture

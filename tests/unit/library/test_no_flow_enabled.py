@@ -74,7 +74,7 @@ def test_a_run_without_an_end_says_so_and_waits_for_an_edit(
     def begin(_known: Internals) -> None:
         raise Began
 
-    monkeypatch.setattr(Internals, "begin_session", begin)
+    monkeypatch.setattr(Internals, "later_session", begin)
     with caplog.at_level(logging.WARNING), pytest.raises(Began):
         mirrorlake.open(file_with(tmp_path, *settings)).run()
     assert len(caplog.messages) == len(told)

@@ -13,7 +13,10 @@ from mirrorlake.spark import session
 
 
 def prepared(tables: Any) -> None:
-    replicating._prepare_behind(SessionStart(lambda: tables.spark), tables, None)
+    start = SessionStart(lambda: tables.spark)
+    replicating._prepare_behind(start, tables, None)
+    assert not start.over, "not before it is begun"
+    start.begin()
     for thread in threading.enumerate():
         if thread.name == "preparing the session":
             thread.join(5)

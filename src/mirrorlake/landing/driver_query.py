@@ -1,0 +1,94 @@
+"""A landing query without a session: this process plans small batches, lands each, and begins the
+next one a trigger's time behind it. Spark's query takes over once many small batches would be
+needed for what there is to land: no JVM is started before."""
+
+import itertools
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+from mirrorlake.kafka.refusals import silence_in_words
+from mirrorlake.lake.session_tables import LaterSession
+from mirrorlake.lake.small_batches import Demand
+from mirrorlake.landing.batch_planner import BatchPlanner, PlannedBatch
+from mirrorlake.landing.job import LandJob
+from mirrorlake.landing.ranges import next_ends
+from mirrorlake.landing.sinks import PathSink
+from mirrorlake.offsets.positions import Ends, offset_count, ranges_between
+from mirrorlake.threads import in_thread
+
+
+class DriverQuery:
+    """Lands a job from its construction on until it is stopped, or fails, or is outgrown; in the
+    words of Spark's `StreamingQuery` as far as landing needs them. `session` is None where what is
+    to be landed is known to be little."""
+
+    def __init__(self, sink: PathSink, job: LandJob, session: LaterSession | None) -> None:
+        self._sink = sink
+        self._job = job
+        self._session = session
+        self._planner = BatchPlanner(job)
+        self._demand = Demand()
+        self._stopping = threading.Event()
+        self._in_batch = False
+        #: Whether it has ended for a query of Spark's to take over.
+        self.outgrown = False
+        self._ended = in_thread(f"landing from cluster {job.alias} itself", self._land)
+
+    @property
+    def isActive(self) -> bool:
+        """Whether it goes on."""
+        return not self._ended.done()
+
+    @property
+    def status(self) -> dict[str, bool]:
+        """Whether a batch is in hand."""
+        return {"isTriggerActive": self._in_batch}
+
+    def exception(self) -> Exception | None:
+        """What ended it, if it failed."""
+        error = self._ended.exception() if self._ended.done() else None
+        if error is None or isinstance(error, Exception):
+            return error
+        raise error  # what no query is begun anew for
+
+    def stop(self) -> None:
+        """Let no batch begin any more; one in hand goes on until its sink is closed."""
+        self._stopping.set()
+
+    def _land(self) -> None:
+        job, numbers, due = self._job, itertools.count(), 0.0
+        with closing(self._planner), silence_in_words(job.alias, job.client):
+            while not (self._stopping.wait(due - time.monotonic()) or self.outgrown):
+                due = time.monotonic() + job.trigger_seconds
+                if self._land_next(numbers):
+                    due = 0.0
+
+    def _land_next(self, numbers: Iterator[int]) -> bool:
+        """Land what there is, if there is something; whether more was left of it."""
+        reached = self._sink.covered() or self._job.starts
+        planned = self._planner.next(reached, self._sink.pace, self._job.max_records)
+        if planned is None:
+            return False
+        batch = self._small(reached, planned)
+        if self.outgrown:
+            return False
+        self._in_batch = True
+        self._sink.take(batch.end, batch.noted, next(numbers))
+        self._in_batch = False
+        return batch is not planned
+
+    def _small(self, reached: Ends, batch: PlannedBatch) -> PlannedBatch:
+        """As much of a batch as this process lands at a time; where much more is left, a session
+        is to take over, and does so once it is there."""
+        most = self._sink.small_records
+        left = offset_count(ranges_between(reached, batch.log_ends))
+        much, session = self._demand.worth_a_session(left / max(1, most)), self._session
+        if much and session is not None:
+            self.outgrown = session.over
+            session.begin()
+        if self._sink.is_small(ranges_between(reached, batch.end)):
+            return batch
+        end = next_ends(reached, batch.log_ends, max_records=most, pace=self._sink.pace)
+        return PlannedBatch(end, None, batch.log_ends)
