@@ -13,6 +13,13 @@ from mirrorlake.errors import InputError
 SMALL = 400
 
 
+class ManyPartitions(str, Enum):
+    """How many partitions a cluster has that is measured as a large one."""
+
+    thousands = "2000"
+    most = "12000"
+
+
 class BenchPart(str, Enum):
     """A part of the benchmark."""
 
@@ -74,6 +81,9 @@ def bench(
     warm_up: float | None = typer.Option(
         None, min=0.0, help="Seconds before that, not measured: 12, and 60 over many partitions."
     ),
+    partitions: ManyPartitions = typer.Option(
+        ManyPartitions.thousands, help="How many partitions scale has; 12000 takes half an hour."
+    ),
     rate: int = typer.Option(1000, min=1, help="Records a second while latency is measured."),
     out: Path = typer.Option(
         Path("bench-results/bench.json"), help="The JSON file; scratch lives beside it."
@@ -111,7 +121,7 @@ def bench(
         if parts & {BenchPart.latency, BenchPart.feel, BenchPart.scale, BenchPart.capacity}
         else None,
         feel=BenchPart.feel in parts,
-        scale=BenchPart.scale in parts,
+        scale=int(partitions.value) if BenchPart.scale in parts else 0,
         capacity=BenchPart.capacity in parts,
         executors=records_120 // 2 if BenchPart.executors in parts else 0,  # of each executor
         control=BenchPart.control in parts,

@@ -29,6 +29,7 @@ from mirrorlake.devtools.bench.report import (
     throughput_document,
     throughput_of,
 )
+from mirrorlake.devtools.bench.scale import Size
 from mirrorlake.devtools.bench.soak import SoakSample, soak_document
 from mirrorlake.devtools.bench.tables import SCALE_GOALS, scale_table, tables
 from mirrorlake.errors import InputError
@@ -290,3 +291,10 @@ def test_a_figure_of_many_partitions_stands_beside_what_it_may_be() -> None:
     columns = [list(column.cells) for column in table.columns]
     rows = dict(zip(columns[0], zip(*columns[1:], strict=True), strict=True))
     assert rows["idle cores"] == ("1.00", "1.00", "0.06") and rows["plan"] == ("2.00", "", "4.00")
+    more = scale_table({**part, "topics": 600, "contestants": contestants})
+    assert [list(column.cells) for column in more.columns][-1][0] == "12.00"
+
+
+def test_groups_grow_with_partitions() -> None:
+    assert Size.of(2_000) == Size()
+    assert (Size.of(12_000).topics, Size.of(12_000).groups) == (600, 500)

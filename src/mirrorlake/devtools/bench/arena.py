@@ -30,17 +30,17 @@ BROKERS = {"log.segment.delete.delay.ms": "1000"}
 class BenchOptions:
     """What to measure: `backlogs` are records by record size in bytes, `fan_out` such that go to
     three targets at once, and `proof` such that `verify` compares; empty, `pace` None, `feel`,
-    `scale`, `capacity` or `control` False, leaves a part out, as `executors` 0 does: the records of
-    each executor. `laps` is how often a backlog is
-    raced over; `soak_minutes` how long memory is watched at full rate. `lake` is the kind of
-    mirrorlake's lakes (`lakes.KINDS`)."""
+    `capacity` or `control` False, leaves a part out, as 0 does of `executors`, the records of each
+    executor, and of `scale`, its partitions. `laps` is how often a backlog is raced over;
+    `soak_minutes` how long memory is watched at full rate. `lake` is the kind of mirrorlake's lakes
+    (`lakes.KINDS`)."""
 
     backlogs: Mapping[int, int]
     fan_out: Mapping[int, int] = field(default_factory=dict)
     proof: Mapping[int, int] = field(default_factory=dict)
     pace: Pace | None = field(default_factory=Pace)
     feel: bool = True
-    scale: bool = False
+    scale: int = 0
     capacity: bool = False
     executors: int = 0
     control: bool = True

@@ -152,7 +152,9 @@ def _between_clusters(
         keep(document)
     if options.scale:
         racers = {name: _PACED[name] for name in (MIRRORLAKE, MIRROR)}
-        document["scale"] = measure_scale(arena, racers, Size(), options.pace or Pace())
+        document["scale"] = measure_scale(
+            arena, racers, Size.of(options.scale), options.pace or Pace()
+        )
         keep(document)
     elif options.capacity:
         document["capacity"] = measure_capacity(arena, options.pace or Pace(), Size(records=1))

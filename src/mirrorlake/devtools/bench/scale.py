@@ -26,7 +26,7 @@ from mirrorlake.offsets.positions import Committed, TopicAndPartition
 from mirrorlake.processes import memory_mib
 
 PREFIX = "bench-scale-"
-_START_SECONDS = 300.0
+_START_SECONDS = 900.0
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,12 @@ class Size:
     groups: int = 50
     topics_of_a_group: int = 5
     busy_topics: int = 10
+
+    @classmethod
+    def of(cls, partitions: int) -> "Size":
+        """As many partitions in topics of twenty, and groups in proportion: 50 to 2,000, 500 to
+        12,000."""
+        return cls(topics=partitions // 20, groups=50 if partitions <= 2_000 else partitions // 24)
 
     @property
     def names(self) -> list[str]:
