@@ -21,12 +21,14 @@ LIVE_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Holding:
-    """What a target topic holds: `records` counts offsets, transaction markers included."""
+    """What a target topic holds: `records` counts offsets, transaction markers included, of the
+    leaders that answer; `may_hold` says that there are some, or a leader does not tell."""
 
     topic: str
     target_topic: str
     whose: Owner
     records: int
+    may_hold: bool
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,7 @@ def holdings(
             mirror,
             _whose(mirror, counts[mirror], ours, maker, may_have=mirror in silent),
             counts[mirror],
+            may_hold=counts[mirror] > 0 or mirror in silent,
         )
         for name, mirror in names.items()
     ]
@@ -140,6 +143,8 @@ def holding_problems(
         whose: [holding for holding in holdings if holding.whose == whose]
         for whose in ("MirrorMaker 2", "foreign")
     }
+    # heartbeats of any number of lakes may come to one topic
+    foreign = [one for one in by["foreign"] if not flow.naming.is_heartbeats(one.topic)]
     problems = []
     if by["MirrorMaker 2"] and maker is not None and maker.is_running:
         problems.append(_second_writer(flow, by["MirrorMaker 2"], maker))
@@ -147,8 +152,8 @@ def holding_problems(
         problems.append(
             _note(flow, by["MirrorMaker 2"], "MirrorMaker 2 wrote, which does not run any more")
         )
-    if by["foreign"]:
-        problems.append(_note(flow, by["foreign"], f"flow {flow.name} did not write"))
+    if foreign:
+        problems.append(_note(flow, foreign, f"flow {flow.name} did not write"))
     return problems
 
 

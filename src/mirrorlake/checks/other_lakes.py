@@ -44,13 +44,13 @@ def other_lake_problems(
     held: Iterable[Holding],
 ) -> list[Problem]:
     """A refusal where flows of this name of other lakes have positions in target topics that hold
-    records, heartbeats aside, or where that is not known. Where none holds any, nothing more is
-    asked for."""
+    records, or whose leaders do not tell, heartbeats aside; or where that is not known. Where none
+    holds any, nothing more is asked for."""
     mirrors = {
         holding.target_topic
         for holding in held
         # which any number of lakes may bring to one topic
-        if holding.records and not flow.naming.is_heartbeats(holding.topic)
+        if holding.may_hold and not flow.naming.is_heartbeats(holding.topic)
     }
     if not mirrors:
         return []
@@ -66,7 +66,7 @@ def other_lake_problems(
     for why in (*listing.errors, *known.errors.values()):
         sentence = (
             f"it is not known whether another lake has brought flow {flow.name} to cluster "
-            f"{flow.target} before ({why}), and its target topics hold records"
+            f"{flow.target} before ({why}), and its target topics hold records, or may"
         )
         return [_problem(flow, flow.target, sentence, "start it when all brokers answer")]
     return []
@@ -80,9 +80,10 @@ def _refusal(flow: ResolvedFlow, group: str, topics: Sequence[str]) -> Problem:
         "nothing of that, would write each record once more"
     )
     fix = (
-        "name the place of that lake in the topology file, or put back a copy of it; to begin anew "
-        "all the same, delete these topics, or mirror under other names; to have each record there "
-        "twice, delete that group"
+        "name the place of that lake in the topology file, or put back a copy of it; where that "
+        f"lake calls another cluster {flow.source}, give yours another alias; to begin anew all "
+        "the same, delete these topics, or mirror under other names; to have each record there "
+        "twice, delete that group, once no process uses that lake"
     )
     return _problem(flow, group, sentence, fix)
 

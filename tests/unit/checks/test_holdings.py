@@ -45,9 +45,9 @@ def test_each_topic_is_somebodys() -> None:
     flow = connections.topology.flow("east->west")
     held = holdings(connections, flow, {"east.orders"}, other_maker(connections, flow))
     assert held == [
-        Holding("audit", "east.audit", "MirrorMaker 2", 5),
-        Holding("empty", "east.empty", "nobody", 0),
-        Holding("orders", "east.orders", "ours", 7),
+        Holding("audit", "east.audit", "MirrorMaker 2", 5, may_hold=True),
+        Holding("empty", "east.empty", "nobody", 0, may_hold=False),
+        Holding("orders", "east.orders", "ours", 7, may_hold=True),
     ]
     assert west.asked["log_ends"] == 1, "all partitions at once"
     east.delete(SYNCS)
@@ -86,6 +86,17 @@ def test_foreign_records_are_noted() -> None:
     (problem,) = holding_problems(flow, holdings(connections, flow, (), None), None)
     assert (problem.rule, problem.severity) == ("foreign-records", "note")
     assert "topic east.audit (and 1 other) on cluster west holds 12 records" in problem.sentence
+
+
+def test_heartbeats_of_others_are_no_news() -> None:
+    connections, east, west = two()
+    east.make("heartbeats", 9)
+    west.make("east.heartbeats", 9)
+    west.delete("east.orders", "east.audit")
+    flow = connections.topology.flow("east->west")
+    held = holdings(connections, flow, (), None)
+    assert ("heartbeats", 9) in {(one.topic, one.records) for one in held}
+    assert holding_problems(flow, held, None) == []
 
 
 def test_under_other_names_both_may_write() -> None:

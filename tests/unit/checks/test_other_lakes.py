@@ -74,6 +74,13 @@ def test_what_a_lost_lake_has_brought_is_not_brought_again(
             preflight.judge(known, connections, [flow])
 
 
+def test_a_mirror_whose_leader_does_not_answer_may_be_full(lake: Lake, tmp_path: Path) -> None:
+    connections = connected(tmp_path, {THEIRS: ("east.orders", 0)})
+    connections.admin("west").silent.add(("east.orders", 0))  # type: ignore[attr-defined]
+    (said,) = found(connections, lake)
+    assert "another lake has brought flow east->west to topic east.orders" in said
+
+
 @pytest.mark.parametrize(
     ("group", "topic", "records"),
     [
