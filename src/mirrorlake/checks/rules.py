@@ -6,11 +6,13 @@ people make. Pure.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 
 from mirrorlake.checks.problem import Problem, refused_flows
 from mirrorlake.checks.route_rules import check_routes
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.naming.patterns import never_in_names
+from mirrorlake.naming.selection import matches_any
 
 _FACTORS = (
     "replication_factor",
@@ -46,8 +48,11 @@ def check_flows(
     refused = refused_flows(problems)
     going = [flow for flow in flows if flow.name not in refused]
     problems += check_routes(going, topics)
+    there = _there(going, topics)
     for flow in going:
         problems += [*_factors(flow, (brokers or {}).get(flow.target)), *_idle_patterns(flow)]
+        if flow.source in topics:
+            problems += _matchless(flow, there[flow.source])
     return problems
 
 
@@ -178,3 +183,41 @@ def _idle_patterns(flow: ResolvedFlow) -> Iterator[Problem]:
                     f"legal name of a topic: {char!r} is in none",
                     fix="correct the pattern, or take it away",
                 )
+
+
+def _there(
+    flows: Iterable[ResolvedFlow], topics: Mapping[str, Collection[str]]
+) -> dict[str, set[str]]:
+    """The names of topics by cluster: of those that are there, and that flows make from these."""
+    there = {alias: set(names) for alias, names in topics.items()}
+    for flow in flows:
+        made = there.setdefault(flow.target, set())
+        names = topics.get(flow.source, ())
+        made.update(flow.target_topic(name) for name in names if flow.selection.selects(name))
+    return there
+
+
+def _matchless(flow: ResolvedFlow, topics: Collection[str]) -> Iterator[Problem]:
+    """Patterns by which the flow mirrors nothing of the source, as it is now: one that is misspelt
+    looks like one that works. All topics (`.*`) may be none."""
+    selected = [topic for topic in topics if flow.selection.selects(topic)]
+    idle = [
+        pattern
+        for pattern in flow.settings.topics
+        if pattern != ".*"
+        and never_in_names(pattern) is None
+        and not any(matches_any((pattern,), topic) for topic in selected)
+    ]
+    if idle:
+        others = f" (and {len(idle) - 1:,} others)" if len(idle) > 1 else ""
+        near = get_close_matches(idle[0], topics, 1)
+        yield Problem(
+            "no-match",
+            "note",
+            (flow.name,),
+            idle[0],
+            sentence=f"topics of flow {flow.name} holds {idle[0]!r}{others}, by which it mirrors "
+            f"no topic that cluster {flow.source} shows now",
+            fix=f"correct the pattern{f' (there is {near[0]})' if near else ''}; a topic that "
+            "matches it and is made later is mirrored then",
+        )

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -159,7 +160,7 @@ def test_both_directions_are_fine_when_topics_do_not_overlap() -> None:
         "west->east": {**IDENTITY, "topics": ["b.*", "a[.]x"]},
     }
     topics = {"east": ["ab", "bx"], "west": ["ab", "bx"]}
-    assert check(flows, topics) == []
+    assert rules(check(flows, topics)) == {}
     assert rules(check(flows, {"west": ["a.x"]})) == {"round": BOTH}
 
 
@@ -625,3 +626,25 @@ def test_a_pattern_that_no_name_can_match_is_noted() -> None:
     assert "holds '.*-tmp#', which matches no legal name of a topic: '#' is in none" in str(
         problems[1]
     )
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"topics": ["oders"]}, "holds 'oders', by which it mirrors no topic that cluster east"),
+        ({"topics": ["orders", "x.*", "y"]}, "holds 'x.*' (and 1 others), by which"),
+        ({"topics": ["or.*"], "topics_exclude": ["orders"]}, "holds 'or.*', by which"),
+        ({"topics": ["orders", ".*"]}, None),
+    ],
+)
+def test_a_pattern_that_matches_no_topic_of_the_source_is_noted(
+    settings: dict[str, Any], said: str | None
+) -> None:
+    """A typo in it was called healthy: heartbeats came through."""
+    file = topology({"east->west": settings})
+    problems = check_flows(file.active_flows(), {}, {"east": ["orders", "heartbeats"]})
+    assert [problem.rule for problem in problems] == (["no-match"] if said else [])
+    assert said is None or said in problems[0].sentence
+    if settings["topics"] == ["oders"]:
+        assert "(there is orders)" in problems[0].fix
+    assert check_flows(file.active_flows(), {}, {}) == [], "of a silent cluster nothing is known"
