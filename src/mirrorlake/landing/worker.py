@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 #: How often the query is checked, how often its source's topics are, and the pauses after failures,
 #: seconds.
 LOOK_SECONDS = 0.2
-COMPARE_SECONDS = 5.0
+COMPARE_SECONDS = 3.5
 PAUSES = (1.0, 2.0, 5.0, 10.0)
 #: A partition that has just lost its leader mostly has another one soon: how often it is waited
 #: for, and how long.
