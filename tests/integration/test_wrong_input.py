@@ -188,3 +188,21 @@ def test_target_name_that_is_too_long(
     assert caught.value.topic == long
     assert not [name for name in topics_of(clusters.west) if name.startswith(f"east.{long}"[:200])]
     assert len(read_topic(clusters.west, f"east.{topic_name}")[0]) == 10
+
+
+def test_a_login_where_none_is_taken(clusters: ClusterPair, tmp_path: Path) -> None:
+    """Its credentials were called refused, which no broker had looked at."""
+    login = {"protocol": "SASL_PLAINTEXT", "mechanism": "PLAIN", "username": "mirror"}
+    document = {
+        **GOOD,
+        "clusters": {
+            "east": {
+                "bootstrap_servers": clusters.east,
+                "security": {**login, "password": "hunter2"},
+            },
+            "west": {"bootstrap_servers": clusters.west},
+        },
+    }
+    (tmp_path / "mirrorlake.yml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    answer = told_at_once(tmp_path, "east", "takes no login on this port", "check protocol")
+    assert "hunter2" not in answer.err

@@ -6,6 +6,7 @@ Secrets are hidden in all of them (`config/redaction.py: without_secrets_in_line
 
 import json
 import logging
+import os
 import re
 import sys
 import time
@@ -87,6 +88,12 @@ def install(console: "Callable[[], Console]", verbose: bool, form: Form = Form.a
     # It prints the traceback of each function that Spark calls back and that raises, as one of a
     # query that is being stopped does; the same exception comes to us as that of the query.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger("sqlglot").setLevel(logging.WARNING)
+    # MLflow writes past our forms, with the statements of its database and the traceback of
+    # what we tell by one sentence.
+    os.environ["MLFLOW_CONFIGURE_LOGGING"] = "false"
+    logging.getLogger("mlflow").setLevel(logging.CRITICAL)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
     if form is Form.json:
         logging.captureWarnings(True)
         sys.excepthook = _log_uncaught

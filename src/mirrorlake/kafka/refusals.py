@@ -73,6 +73,11 @@ def refusal_text(error: KafkaError, client: Settings) -> str:
             f"it refused {principal_of(client)} (TLS: {alert[1]}); check certificate_file and "
             "key_file"
         )
+    if "not valid in current SASL state" in text:
+        return (
+            f"it takes no login on this port ({text}); check protocol in its security block, and "
+            "bootstrap_servers"
+        )
     if "OAUTHBEARER token" in text:
         url = client.get("sasl.oauthbearer.token.endpoint.url")
         return (

@@ -142,3 +142,21 @@ def test_plain_lines_where_there_is_no_terminal(form: str) -> None:
     first, second = said(form)
     assert first[10] == "T" and first.endswith("Z INFO flow a->b: a phase")
     assert second == "1,000 records"
+
+
+RECORDED = """
+import logging
+from mirrorlake.cli import logs
+logs.install(lambda: None, True, logs.Form.json)
+import mlflow, mlflow.store.db.utils
+logging.getLogger("mlflow.store.db.utils").error("INSERT INTO metrics")
+logging.getLogger("alembic.runtime.migration").info("Running upgrade")
+"""
+
+
+def test_what_records_runs_writes_nothing_beside_our_lines() -> None:
+    """Lines of a form of its own, which no reader of JSON takes, and which hide no secret."""
+    done = subprocess.run(
+        [sys.executable, "-c", RECORDED], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
