@@ -24,12 +24,13 @@ from mirrorlake.errors import (
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.naming.at_target import name_at_target
 from mirrorlake.offsets.generations import TargetGeneration
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.produce.batch import BatchPlan
 from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.produce.flow import FlowProducer
-from mirrorlake.produce.spec import FlowSpec, name_at_target
+from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob, produce_shard
 from mirrorlake.produce.workers import SparkWorkers
 from tests.support.clusters import ClusterPair
@@ -156,7 +157,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 def bench(lake: Lake, clusters: ClusterPair, topic_name: str) -> Bench:
     create_topic(clusters.west, topic_name, PARTITIONS)
     client = {"bootstrap.servers": clusters.west}
-    name = f"{name_at_target(lake, FLOW)}-{uuid.uuid4().hex[:6]}"
+    name = f"{name_at_target(lake.lake_id, FLOW)}-{uuid.uuid4().hex[:6]}"
     spec = FlowSpec(
         FLOW,
         source_cluster="east",

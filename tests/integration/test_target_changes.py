@@ -20,7 +20,7 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.translate import translate, translate_all
-from mirrorlake.produce.spec import name_at_target
+from mirrorlake.naming.at_target import name_at_target
 from mirrorlake.run.resolve import Wanted, resolve
 from mirrorlake.run.status import read_status
 from tests.support.clusters import ClusterPair
@@ -262,7 +262,7 @@ def test_a_position_that_the_target_forgot_while_rows_were_not_mapped(
         scene.fill("lost", "b", 10)
         replicate_once(spark, topology)
     admin = AdminClient({"bootstrap.servers": scene.clusters.west})
-    group = name_at_target(lake, FLOW)
+    group = name_at_target(lake.lake_id, FLOW)
     admin.delete_consumer_groups([group])[group].result(20)
     for name in ("stays", "lost"):
         scene.fill(name, "c", 10)

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
 from mirrorlake.lake.lake import Lake
-from mirrorlake.produce.spec import name_at_target
+from mirrorlake.naming.at_target import name_at_target
 from tests.support.clusters import ClusterPair
 from tests.support.groups import commit_all
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
@@ -136,7 +136,7 @@ def test_a_flow_that_was_fenced_begins_anew(
 
     with replicating(spark, topology) as run:
         until(lambda: counts() == [1, 0], "the first record")
-        group = f"{name_at_target(run.lake, FLOW)}-fencing"
+        group = f"{name_at_target(run.lake.lake_id, FLOW)}-fencing"
         token = TopicPartition(mirror, 0, 7)
         with closing(Consumer({"bootstrap.servers": clusters.west, "group.id": group})) as consumer:
             consumer.commit(offsets=[token], asynchronous=False)

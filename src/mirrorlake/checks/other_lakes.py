@@ -5,7 +5,6 @@ Mostly the other one is lost, or the file names a wrong place. What it left at t
 the positions of its flow, for as long as the broker keeps them.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 
 from mirrorlake.checks.holdings import Holding, holdings
@@ -14,6 +13,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import positions_or_errors
 from mirrorlake.lake.reader import Reader
+from mirrorlake.naming.at_target import of_other_lakes
 
 
 def not_begun(lake: Reader | None, flows: Sequence[ResolvedFlow]) -> list[ResolvedFlow]:
@@ -56,10 +56,7 @@ def other_lake_problems(
         return []
     admin = connections.groups(flow.target)
     listing = admin.listing()
-    own = f"mirrorlake-{lake_id}-{flow.name}"
-    of_flow = re.compile(rf"mirrorlake-[0-9a-f]{{8}}-{re.escape(flow.name)}")
-    names = [name for name in listing.states if of_flow.fullmatch(name) and name != own]
-    known = positions_or_errors(admin, names)
+    known = positions_or_errors(admin, of_other_lakes(listing.states, lake_id, flow.name))
     for group, positions in sorted(known.positions.items()):
         if topics := sorted(mirrors.intersection(topic for topic, _ in positions)):
             return [_refusal(flow, group, topics)]

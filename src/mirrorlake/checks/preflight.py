@@ -25,7 +25,7 @@ from mirrorlake.errors import (
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.targets import living_targets
-from mirrorlake.produce.spec import name_at_target
+from mirrorlake.naming.at_target import name_at_target
 
 logger = logging.getLogger(__name__)
 
@@ -167,7 +167,9 @@ def check(
     else:  # `plan` must leave no trace, and this makes a transactional id
         for flow in asked:
             try:
-                problems += transaction_problems(connections, flow, name_at_target(lake, flow.name))
+                problems += transaction_problems(
+                    connections, flow, name_at_target(lake.lake_id, flow.name)
+                )
                 problems += member_problems(connections, flow, lake.stored_id)
             except ClusterUnreachable as error:
                 # the flow itself waits for what this did not get an answer from

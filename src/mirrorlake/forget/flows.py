@@ -16,10 +16,10 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.table_upkeep import flow_floors
 from mirrorlake.lake.targets import noted_targets
+from mirrorlake.naming.at_target import name_at_target
 from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
 from mirrorlake.offsets.runs import decode_written
 from mirrorlake.produce.fencing import fence_all
-from mirrorlake.produce.spec import name_at_target
 from mirrorlake.produce.target import Target
 from mirrorlake.run.leases import lease_of_flow
 from mirrorlake.run.other_process import runs_elsewhere
@@ -109,7 +109,7 @@ class SourceFlows:
         alias = name.rpartition("->")[2]
         if alias not in self._connections.topology.clusters:
             raise LakeError(f"cluster {alias} of {name} is not in the topology file")
-        group = name_at_target(self._lake, name)
+        group = name_at_target(self._lake.lake_id, name)
         client, producer = (self._connections.client(alias, role) for role in ("admin", "producer"))
         places = self._places(name, flow)
         fence_all(

@@ -6,11 +6,11 @@ on a topic that the flow mirrors. The translation is exact here, so that a check
 whenever the position changes, forward or backward.
 """
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from mirrorlake.config.flow import Flow
+from mirrorlake.naming.at_target import is_own_group
 from mirrorlake.naming.selection import matches_any
 from mirrorlake.offsets.positions import (
     Committed,
@@ -21,10 +21,6 @@ from mirrorlake.offsets.positions import (
 
 #: (group, topic, partition).
 GroupPartition = tuple[str, str, int]
-
-#: Groups that hold the positions of flows (`produce.spec.name_at_target`): of any lake, since lakes
-#: share clusters.
-_OURS = re.compile(r"mirrorlake-[0-9a-f]{8}-.+->.+")
 
 HELD_BACK = "the position is ahead of the mirror: held at the highest safe one"
 PAST_END = "the position lies behind the end of its topic, where no record is"
@@ -146,11 +142,6 @@ def leaves_out(settings: Flow, group: str) -> bool:
     """Whether it is the flow's settings that leave a group out: it has a name, and is no group of
     flows."""
     return bool(group) and not selects_group(settings, group) and not is_own_group(group)
-
-
-def is_own_group(group: str) -> bool:
-    """Whether a group holds the positions of a flow, of this lake or of another."""
-    return _OURS.fullmatch(group) is not None
 
 
 def to_translate(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from mirrorlake.errors import InputError
-from mirrorlake.groups.checkpoint_plan import is_own_group
+from mirrorlake.naming.at_target import is_own_group
 
 
 def refuse_own(named: Sequence[str]) -> None:

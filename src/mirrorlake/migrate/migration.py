@@ -16,7 +16,7 @@ from mirrorlake.attempts import attempts
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
 from mirrorlake.failover.failover import SYNC_SECONDS, carry_out
-from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition, is_own_group
+from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition
 from mirrorlake.groups.mover import sole_mover, target_groups
 from mirrorlake.groups.moves import KIND, MoveResult, Standing, plan_moves
 from mirrorlake.groups.shared_topics import Route
@@ -29,6 +29,7 @@ from mirrorlake.lake.targets import living_targets
 from mirrorlake.migrate.locating import Located, Locator, Pair
 from mirrorlake.migrate.reading import read_syncs
 from mirrorlake.migrate.wave import Wave
+from mirrorlake.naming.at_target import is_own_group
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 from mirrorlake.produce.encoding import Hops
 

@@ -5,18 +5,11 @@ from dataclasses import dataclass, field
 
 from mirrorlake.errors import MapBehind, TargetRefused
 from mirrorlake.kafka.client_settings import Settings
-from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.generations import TargetGeneration
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.offsets.starts import Starts
 from mirrorlake.produce.provenance import Provenance
-
-
-def name_at_target(lake: Lake, flow: str) -> str:
-    """What a flow is called on its target: the group of its positions, and what its transactional
-    ids begin with."""
-    return f"mirrorlake-{lake.lake_id}-{flow}"
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,12 @@ from mirrorlake.errors import (
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.naming.at_target import name_at_target
 from mirrorlake.offsets.generations import TargetGeneration
 from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.provenance import Provenance
-from mirrorlake.produce.spec import FlowSpec, name_at_target
+from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.stage_rows import Selection
 from mirrorlake.produce.workers import SparkWorkers
 from mirrorlake.resend.extras import ExtrasDone
@@ -169,7 +170,7 @@ class Sender:
         return FlowSpec(
             resend.name,
             source_cluster=resend.source,
-            name_at_target=name_at_target(self._lake, resend.name),
+            name_at_target=name_at_target(self._lake.lake_id, resend.name),
             remote_topic=resend.names.get,
             client=connections.client(resend.target, "admin"),
             producer=connections.client(resend.target, "producer"),

@@ -12,10 +12,11 @@ from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Decided
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.starts import starts_of
+from mirrorlake.naming.at_target import name_at_target
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.produce.codecs import COMPRESSION
 from mirrorlake.produce.provenance import Provenance
-from mirrorlake.produce.spec import FlowSpec, name_at_target
+from mirrorlake.produce.spec import FlowSpec
 
 
 def flow_spec(
@@ -51,7 +52,7 @@ def flow_spec(
     return FlowSpec(
         flow.name,
         source_cluster=flow.source,
-        name_at_target=name_at_target(lake, flow.name),
+        name_at_target=name_at_target(lake.lake_id, flow.name),
         remote_topic=produced,
         client=clients[0],
         producer=producer_settings(flow, clients[1]),

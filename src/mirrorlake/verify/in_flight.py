@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.committed import committed_by
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.naming.at_target import name_at_target
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import decode_written
-from mirrorlake.produce.spec import name_at_target
 from mirrorlake.verify.ranges import Extent
 
 
@@ -42,7 +42,7 @@ def target_positions(
         return {}
     committed = committed_by(
         deployment.connections.client(flow.target, "admin"),
-        name_at_target(lake, flow.name),
+        name_at_target(lake.lake_id, flow.name),
         partitions,
     )
     positions: dict[TopicAndPartition, TargetPosition] = {}

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.groups import checkpoint_plan
+from mirrorlake.naming.at_target import is_own_group, name_at_target, of_other_lakes
 from mirrorlake.naming.naming import Naming
 from mirrorlake.naming.worker_groups import (
     TOPIC,
@@ -26,7 +26,7 @@ def test_no_two_groups_have_one_name(one: str, other: str) -> None:
     names = {
         group_of_flow(LAKE, f"{one}->{other}"),
         group_of_landing(LAKE, one),
-        f"mirrorlake-{LAKE}-{one}->{other}",
+        name_at_target(LAKE, f"{one}->{other}"),
         f"mirrorlake-{LAKE}-{one}->{other}-fencing",
     }
     assert len(names) == 4
@@ -35,7 +35,14 @@ def test_no_two_groups_have_one_name(one: str, other: str) -> None:
 
 def test_they_are_no_groups_that_a_flow_mirrors() -> None:
     for group in (group_of_flow(LAKE, "east->west"), group_of_landing(LAKE, "east")):
-        assert checkpoint_plan._OURS.fullmatch(group)
+        assert is_own_group(group) and not of_other_lakes([group], None, "east->west")
+
+
+def test_a_flow_of_another_lake_is_known_by_its_name() -> None:
+    own, other = (name_at_target(lake, "east->west") for lake in (LAKE, "89abcdef"))
+    more = [name_at_target(LAKE, "east->west.2"), "mirrorlake-nolake-east->west", "orders"]
+    assert of_other_lakes([own, other, *more], LAKE, "east->west") == [other]
+    assert of_other_lakes([own, other, *more], None, "east->west") == [own, other]
 
 
 def test_their_topic_is_no_topic_that_a_flow_mirrors() -> None:

@@ -73,6 +73,8 @@ from mirrorlake.spark.java import find_java, java_version
 Keep = Callable[[dict[str, Any]], None]
 #: No contestant is waited for longer than this, plus a second for every 5,000 records.
 _RACE_SECONDS = 180.0
+#: As many a broker of the usual heap leads.
+MANY_PARTITIONS = 2_000
 
 
 #: The copier comes first: it says what the machine can do, and leaves both brokers warm for those
@@ -109,7 +111,10 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
         "lake": options.lake,
     }
     say(f"starting two clusters in {directory}")
-    clusters = start_clusters(["east", "west"], directory / "clusters", properties=BROKERS)
+    heap = "512m" if options.scale <= MANY_PARTITIONS else "2g"
+    clusters = start_clusters(
+        ["east", "west"], directory / "clusters", properties=BROKERS, heap=heap
+    )
     try:
         with lakes_of(options.lake, directory / "lakes") as lake_of:
             arena = Arena(clusters["east"], clusters["west"], directory, say, lake_of)
