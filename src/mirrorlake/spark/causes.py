@@ -8,6 +8,7 @@ of Spark Connect: it has no class or attributes that one could go by. What our o
 
 import re
 from collections.abc import Collection
+from errno import EDQUOT, ENOSPC
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -77,6 +78,8 @@ def message_of(error: BaseException) -> str:
         return str(error.args[0].str())
     if (reason := metastore_silence(error)) is not None:
         return f"the Hive metastore does not answer ({reason})"
+    if isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT):
+        return f"{cause_of(error)}; make room on the disk of the lake, or of temporary files"
     return cause_of(error)
 
 

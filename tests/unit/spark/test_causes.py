@@ -1,5 +1,6 @@
 """What is made of the errors that Spark hands over (spark/causes.py)."""
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from py4j.protocol import Py4JError
@@ -52,6 +53,13 @@ def test_an_error_of_ours_stays_as_it_is_and_others_name_their_cause() -> None:
     other = as_mirrorlake_error(RuntimeError("x\nCaused by: java.io.EOFException"), "flow a->b")
     assert type(other) is ReplicationError
     assert str(other) == "flow a->b stopped: java.io.EOFException"
+
+
+def test_a_disk_without_room_says_what_to_do() -> None:
+    with pytest.raises(OSError) as full, pa.OSFile("/dev/full", "wb") as file:
+        file.write(b"x")
+    problem = as_mirrorlake_error(full.value, "landing from cluster east")
+    assert "No space left on device; make room on the disk of the lake" in str(problem)
 
 
 def test_what_a_worker_raised_says_more_than_the_innermost_cause() -> None:
