@@ -17,6 +17,7 @@ from mirrorlake.errors import LakeError, ReplicationError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake import opening
 from mirrorlake.landing import land, session_sink, stream_source
+from mirrorlake.landing.checkpoints import begin_query
 from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.landing.stage_rows import rows_of_parts
 from mirrorlake.landing.stream_source import source_of
@@ -96,7 +97,8 @@ def test_a_small_batch_of_a_catalog_is_two_jobs_of_spark_and_one_file(
     plan = land.LandingPlan("east", {(topic_name, number): 0 for number in range(4)})
     client = connections.client("east", "consumer")
     landing = Landing(trigger_ms=0)
-    query, batches = land.start_landing(lake, plan, landing, client, once=False), 6
+    at, batches = begin_query(lake, "east"), 6
+    query = land.start_landing(lake, plan, landing, client, checkpoint=at, once=False)
     try:
         for batch in range(1, batches + 1):
             write(clusters.east, topic_name, numbered(40, 4, 40 * (batch - 1)))
@@ -148,7 +150,8 @@ def test_a_null_where_a_column_has_none_is_refused_in_a_catalog(
     landing = connections.topology.clusters["east"].landing
     client = connections.client("east", "consumer")
     if how == "landed":
-        query = land.start_landing(lake, plan, landing, client, once=True)
+        at = begin_query(lake, "east")
+        query = land.start_landing(lake, plan, landing, client, checkpoint=at, once=True)
         until(lambda: not query.active, "the end of the query")
         assert f"its {column} is null" in causes_of(query.exception())
         query.stop()

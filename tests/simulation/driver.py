@@ -59,10 +59,12 @@ from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.target import Target
 from mirrorlake.produce.task import ShardJob, produce_shards
 from mirrorlake.run import target_losses
+from mirrorlake.run.flow_failures import FlowFailures
 from mirrorlake.run.target_losses import MappedLoss, log_ends_below, loss_errors, take_out
 from mirrorlake.spark.tasks import NUMBER, Done, SparkTask, Work, by_number, done_of, run_here
 from tests.simulation.kafka import Consumer, Producer, timed_out
 from tests.simulation.landing import Lander
+from tests.simulation.landing import stand_ins as of_landing
 from tests.simulation.stage import RECORDS, ParquetView, arrow, lake_failed
 from tests.simulation.steps import TaskFailed
 from tests.simulation.targets import MemoryTargets, TargetsUnmade, stand_ins
@@ -338,6 +340,7 @@ class MemoryWorkers:
         self._written_here: set[str] = set()
 
     def at_most(self, records: int) -> int:
+        """What is much is for a session, which is there."""
         return records
 
     def can_read_files(self) -> bool:
@@ -498,6 +501,7 @@ def install(world: World, stack: ExitStack) -> None:
             lambda uri, _coded, _storage: ParquetView(world.stage.batch(uri), world.steps),
         ),
         *stand_ins(),
+        *of_landing(world),
         (produce_flow, "logger", quiet),
         (target_losses, "logger", quiet),
         (target_losses, "SURE_SECONDS", 0.0),
@@ -651,26 +655,41 @@ class Driver:
 
     def stop(self) -> None:
         """End in order."""
-        self._lander = Lander(self.world)
+        try:
+            self._lander.stop()
+        finally:
+            self._lander.end()
+            if self.world.newest is self._lander:  # another one is begun
+                self._lander = Lander(self.world)
         self.stop_flow()
 
+    def die(self) -> None:
+        """Do nothing more."""
+        self._lander.end()
+
     def come_back(self) -> None:
-        """Go on after being suspended, with what a process may be at then, and end."""
-        for work in (
-            self.append_map,
-            self.produce,
-            self.land,
-            self.produce,
-            self.append_map,
-            self.drain,
-            self.stop,
-        ):
+        """Go on after being suspended, with what a process may be at then, and end. Its threads
+        hear one by one that another process has taken over."""
+        flow, landing = [self.append_map, self.produce, self.produce, self.drain], [self.land] * 2
+        for work in (*flow[:2], *landing, *flow[2:], self.stop):
+            if work not in (*flow, *landing, self.stop):
+                continue
             try:
                 work()
             except Exception as error:  # noqa: BLE001 - it goes on after failures, until it is fenced
                 self.world.steps.taken.append(f"  {type(error).__name__}: {str(error)[:150]}")
                 if isinstance(error, Fenced):
-                    return
+                    self.check_ends(error, landed=work == self.land)
+                    (landing if work == self.land else flow).clear()
+
+    def check_ends(self, error: Exception, landed: bool) -> None:
+        """Be sure that what another process has taken over ends here, and not as if it had come to
+        its end: with an error, or, where processes stand by, as nothing that it has done."""
+        if landed:
+            self._lander.check_ends(error)
+            return
+        failures = FlowFailures(FLOW, False, self._lander.lease, None)  # type: ignore[arg-type]
+        assert failures.ends(error, error, 0), "it would fence the other one for ever"  # type: ignore[arg-type]
 
     def stop_flow(self) -> None:
         """End the flow in order."""

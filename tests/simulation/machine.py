@@ -16,10 +16,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from mirrorlake.errors import Fenced
 from tests.simulation.driver import Driver, install
 from tests.simulation.kafka import ODD, TOO_LARGE
+from tests.simulation.landing import SessionFailed
 from tests.simulation.steps import FULL, KINDS, Death, Fault
 from tests.simulation.world import TOPICS, Settings, Suspended, World
 
 ROUNDS = 400
+#: What ends a process.
+ENDS = (Fenced, SessionFailed)
 #: Of integers Hypothesis mostly draws small ones, and constants of the source code: two of three
 #: were below 2 ** 16, and faults are what large ones name. Bytes it draws evenly.
 NUMBER = st.binary(min_size=9, max_size=9).map(lambda drawn: int.from_bytes(drawn, "little"))
@@ -110,6 +113,8 @@ class Replication(RuleBasedStateMachine):
             metadata_bytes=dice.among((4_000, 4_000, 60)),
             catalog=dice.among((False, False, True)),
             parks=dice.among((True, False)),
+            few=dice.among((100, 3, 1, 0)),
+            waits=True,
         )
         self.world = World(Settings(**{**vars(settings), **self.fixed}))
         self._say(f"{self.world.settings}")
@@ -277,14 +282,11 @@ class Replication(RuleBasedStateMachine):
         self._say("clean log")
         self.world.stage.clean_log()
 
-    def _move_lake(self, dice: Dice) -> None:
+    def _move_lake(self, _: Dice) -> None:
         """The lake is copied to another place, or `lake.checkpoints` changed: its identity is in
         its tables."""
         self._die()
-        kept = dice.among((True, False))
-        self._say(f"the lake is moved, with checkpoints: {kept}")
-        if not kept:
-            self.world.checkpoints.clear()
+        self._say("the lake is moved")
 
     def _expire(self, _: Dice) -> None:
         self._say("positions expire")
@@ -306,6 +308,7 @@ class Replication(RuleBasedStateMachine):
             driver, kept = self.suspended.pop(0)
             self._say("a suspended process goes on")
             self.world.resumed(kept, driver.come_back)
+            driver.die()
 
     def _step_clock(self, dice: Dice) -> None:
         self.world.clock_ahead += dice.among((-3_600_000, 3_600_000, -5, 100_000_000))
@@ -330,6 +333,8 @@ class Replication(RuleBasedStateMachine):
     def close(self) -> None:
         """End what is left of the schedule."""
         self.world.steps.bury()
+        for driver in (self.driver, *(driver for driver, _ in self.suspended)):
+            driver.die()
         self._stack.close()
 
     # How
@@ -346,8 +351,8 @@ class Replication(RuleBasedStateMachine):
             getattr(self.driver, name)()
         except Death:
             self._die()
-        except Fenced as error:  # it ends, and is started again
-            self._say(f"  Fenced: {str(error)[:150]}")
+        except ENDS as error:  # it ends, and is started again
+            self._say(f"  {type(error).__name__}: {str(error)[:150]}")
             self._die()
         except Exception as error:  # noqa: BLE001 - the replicator goes on after failures
             self._say(f"  {type(error).__name__}: {str(error)[:150]}")
@@ -363,6 +368,7 @@ class Replication(RuleBasedStateMachine):
         )
 
     def _die(self) -> None:
+        self.driver.die()
         self.world.die()
         self.driver = Driver(self.world)
 
@@ -427,7 +433,7 @@ class Replication(RuleBasedStateMachine):
             for task in work:
                 try:
                     moved = bool(task()) or moved
-                except Fenced as error:
+                except ENDS as error:
                     problem = error
                     self._die()
                 except Exception as error:  # noqa: BLE001 - tried again, as the replicator does

@@ -13,6 +13,7 @@ class Schedule(Replication):
         "land_files": 1,
         "land_records": 100,
         "transaction_records": 2,
+        "waits": False,
     }
 
     def do(self, *work: str, salt: int = 0) -> None:
@@ -21,5 +22,6 @@ class Schedule(Replication):
 
     def killed(self, salt: int = 0) -> None:
         self.world.salt = salt
+        self.driver.die()
         self.world.die()
         self.driver = Driver(self.world)

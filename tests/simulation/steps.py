@@ -14,7 +14,7 @@ from typing import Literal, TypeVar
 
 from deltalake.exceptions import DeltaError
 
-Kind = Literal["driver", "worker", "zombie", "error", "foreign", "less", "full"]
+Kind = Literal["driver", "worker", "zombie", "error", "foreign", "less", "full", "still"]
 #: What can strike: the driver dies and its workers with it; one worker dies; the driver dies and
 #: the task goes on later, when others have taken over; a call fails; another producer writes into
 #: the target partition; a reader of the stage ends early and says nothing.
@@ -22,6 +22,8 @@ KINDS: tuple[Kind, ...] = ("driver", "worker", "zombie", "error", "foreign", "le
 #: Beside these the lake's disk may be full, from a step on until the end of the replicator's piece
 #: of work.
 FULL: Kind = "full"
+#: The process stands still in the middle of its work, where two processes are simulated.
+STILL: Kind = "still"
 Answer = TypeVar("Answer")
 
 
@@ -54,7 +56,9 @@ class Steps:
     fault: Fault | None = None
     #: The names of all steps so far, for whoever reads a schedule that failed.
     taken: list[str] = field(default_factory=list)
-    _task: "_Parkable | None" = None
+    _task: "Parkable | None" = None
+    #: The work of a process that may stand still.
+    process: "Parkable | None" = None
 
     def write(self, name: str, error: Callable[[], Exception]) -> None:
         """A step in front of a write to the lake, of which nothing is there yet. A full disk
@@ -103,6 +107,10 @@ class Steps:
             foreign()
         elif kind == "zombie" and self._task is not None:
             self._task.park()
+        elif kind == STILL and self.process is not None:
+            mine, self._task = self._task, None
+            self.process.park()
+            self._task = mine
         elif kind == "driver":
             raise Death
 
@@ -120,7 +128,7 @@ class Steps:
     def run_task(self, work: Callable[[], Answer]) -> Answer:
         """Run what a worker does. Raises Death when the driver died meanwhile, the work going on or
         not."""
-        task = _Parkable(work)
+        task = Parkable(work)
         self._task = task
         try:
             if self.fault is None or self.fault.kind != "zombie":
@@ -133,7 +141,7 @@ class Steps:
         finally:
             self._task = None
 
-    zombies: "list[_Parkable]" = field(default_factory=list)
+    zombies: "list[Parkable]" = field(default_factory=list)
 
     def wake(self) -> None:
         """Let the tasks that outlived their driver come to their end."""
@@ -146,7 +154,7 @@ class Steps:
             self.zombies.pop().bury()
 
 
-class _Parkable:
+class Parkable:
     """Work that can be held up at a step, in a thread of its own that only runs while the caller
     waits for it."""
 

@@ -1,6 +1,7 @@
 """The simulation is able to fail: with a known bug planted it does, within some schedules."""
 
 import contextlib
+import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,19 +11,25 @@ import pytest
 from deltalake.exceptions import DeltaError
 
 from mirrorlake.groups import readable
+from mirrorlake.landing import checkpoints, worker
+from mirrorlake.landing import plan as landing_plan
+from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.offsets.generations import SourceGenerations
 from mirrorlake.offsets.positions import PartitionGeneration
-from mirrorlake.produce import report, shard_jobs, stage_files, task
+from mirrorlake.produce import recovery, report, shard_jobs, stage_files, task
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.writer import ShardWriter
+from tests.simulation import landing as simulated
 from tests.simulation import test_found as found
+from tests.simulation import test_two_processes as two_processes
 from tests.simulation.kafka import Cluster
 from tests.simulation.machine import EVENTS
 from tests.simulation.run import simulate
 from tests.simulation.schedule import Schedule
 from tests.simulation.stage import Tables
 from tests.simulation.steps import FULL, KINDS
+from tests.simulation.test_before_the_session import BeforeTheSession
 
 Patch = pytest.MonkeyPatch
 
@@ -54,7 +61,7 @@ def lost_positions_are_taken_for_none(patch: Patch) -> None:
 
 
 def lost_map_rows_are_not_rebuilt(patch: Patch) -> None:
-    patch.setattr(report, "rebuild", lambda offsets, written: ([], []))
+    patch.setattr(recovery, "rebuild", lambda offsets, written: [])
 
 
 def what_the_map_has_is_rebuilt(patch: Patch) -> None:
@@ -161,6 +168,50 @@ def groups_go_where_the_map_leads(patch: Patch) -> None:
     patch.setattr(readable, "_bounded", lambda item, log: item)
 
 
+def queries_are_marked_behind_their_plans(patch: Patch) -> None:
+    """Who is overtaken between the two is fenced by none."""
+    names, made = map("late{}".format, itertools.count()), simulated._made
+
+    def begin(lake: Any, alias: str) -> Any:
+        checkpoints.end_queries(lake, alias)
+        return lake.checkpoints / "land" / alias / next(names)
+
+    def marked(world: Any, job: Any, application: str) -> Any:
+        world.marks[application.rpartition(" ")[2]] = b""
+        return made(world, job, application)
+
+    patch.setattr(worker, "begin_query", begin)
+    patch.setattr(simulated, "_made", marked)
+
+
+def queries_begin_where_the_ones_before_ended(patch: Patch) -> None:
+    """And not where the stage does."""
+    plan = LandingWorker._plan
+
+    def planned(self: LandingWorker, checkpoint: Any) -> Any:
+        covered = dict(self._covered)
+        found = plan(self, checkpoint)
+        starts = {key: covered.get(key, start) for key, start in found.plan.starts.items()}
+        return replace(found, plan=replace(found.plan, starts=starts))
+
+    patch.setattr(LandingWorker, "_plan", planned)
+
+
+def queries_begin_a_record_early(patch: Patch) -> None:
+    position_of = landing_plan.position_of
+
+    def before(*args: Any) -> int | None:
+        return (position_of(*args) or 1) - 1
+
+    patch.setattr(landing_plan, "position_of", before)
+
+
+#: Bugs of landing, and schedules that meet them more often.
+OF_LANDING = (
+    queries_begin_where_the_ones_before_ended,
+    queries_begin_a_record_early,
+)
+
 BUGS: Sequence[Callable[[Patch], None]] = (
     progress_is_a_version,
     positions_are_not_asked_for,
@@ -196,6 +247,35 @@ def test_a_planted_bug_is_found(plant: Callable[[Patch], None], monkeypatch: Pat
     with pytest.raises(AssertionError):
         for seed in (3, 4, 8):
             simulate(400, seed, without, shrink=False)
+
+
+@pytest.mark.parametrize("plant", OF_LANDING, ids=lambda plant: plant.__name__)
+@pytest.mark.slow
+def test_a_planted_bug_of_landing_is_found(
+    plant: Callable[[Patch], None], monkeypatch: Patch
+) -> None:
+    plant(monkeypatch)
+    with pytest.raises(AssertionError):
+        for seed in (5, 6):
+            simulate(100, seed, shrink=False, kind=BeforeTheSession)
+
+
+def what_an_overtaken_process_takes_for_lost_is_told(patch: Patch) -> None:
+    patch.setattr(worker, "is_fenced", lambda *_: False)
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [queries_are_marked_behind_their_plans, what_an_overtaken_process_takes_for_lost_is_told],
+    ids=lambda plant: plant.__name__,
+)
+def test_a_planted_bug_of_two_processes_is_found(
+    plant: Callable[[Patch], None], monkeypatch: Patch
+) -> None:
+    plant(monkeypatch)
+    with pytest.raises(AssertionError):
+        for steps in two_processes.STEPS:
+            two_processes.test_what_another_process_has_staged_is_staged_by_no_other_one(100, steps)
 
 
 #: Bugs that drawn schedules meet once in thousands or never, since something else keeps most of

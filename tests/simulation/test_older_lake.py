@@ -15,7 +15,7 @@ from tests.simulation.world import TOPICS, World
 SCHEDULES = 80
 #: What of a world is in its lake.
 IN_THE_LAKE = ("stage", "tables", "generations", "branches", "begun", "incidents", "parked")
-IN_THE_LAKE += ("forgotten", "noted", "samples", "epochs", "seen")
+IN_THE_LAKE += ("forgotten", "noted", "samples", "epochs", "seen", "marks")
 
 
 def copied(world: World) -> Mapping[str, Any]:
@@ -76,7 +76,6 @@ class OlderLake(Replication):
                 deepcopy(self._copy, {id(self.world.steps): self.world.steps})
             )
             self.world.put_back = True
-            self.world.checkpoints.clear()
             self._die()
 
     def check(self) -> None:

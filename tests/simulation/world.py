@@ -35,7 +35,6 @@ from mirrorlake.produce import task
 from tests.simulation.kafka import ODD, TOO_LARGE, Cluster, Entry, Log, Topic, Transaction
 from tests.simulation.stage import Row, Stage, Tables
 from tests.simulation.steps import Death, Steps, TaskFailed, WorkerDeath
-from tests.simulation.streaming import Checkpoint
 
 SOURCE, TARGET = "a", "b"
 FLOW = f"{SOURCE}->{TARGET}"
@@ -60,6 +59,12 @@ class Settings:
     reader: str = "auto"
     catalog: bool = False
     parks: bool = False
+    #: Up to how many records a process lands at once, while its session starts.
+    few: int = 100
+    #: Whether processes may have to wait for their sessions.
+    waits: bool = False
+    #: Whether processes stand by for each other, by Kafka, or have leases in the lake.
+    stands_by: bool = False
 
 
 @dataclass
@@ -102,7 +107,7 @@ class Suspended:
 
 
 class World:
-    """One schedule's world. What is in `tables`, `stage`, `checkpoints` and the clusters survives a
+    """One schedule's world. What is in `tables`, `stage`, `marks` and the clusters survives a
     death."""
 
     def __init__(self, settings: Settings) -> None:
@@ -111,7 +116,8 @@ class World:
         self.source, self.target = Cluster(SOURCE), Cluster(TARGET)
         self.stage = Stage(self.steps, settings.catalog)
         self.tables = Tables(self.steps)
-        self.checkpoints: dict[str, Checkpoint] = {}
+        self.marks: dict[str, bytes] = {}  # of landing queries
+        self.seconds = 0.0  # of time.monotonic()
         self.lake_id = "lake0"
         self.selected = {"t0", "t1"}
         self.paused: set[str] = set()
@@ -148,6 +154,8 @@ class World:
         #: staged again.
         self.put_back = False
         self.salt = 0
+        #: The process that began last: who has the leases.
+        self.newest: object = None
         self._clock = itertools.count(1)
         self._open: dict[str, Transaction] = {}
 

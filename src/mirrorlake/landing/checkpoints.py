@@ -25,17 +25,26 @@ from mirrorlake.offsets.positions import TopicAndPartition, by_topic, from_topic
 _NO_MORE = 2**62
 
 
-def end_queries(lake: Lake, alias: str) -> None:
+def begin_query(lake: Lake, alias: str) -> Path:
+    """Where a query keeps its offsets that is about to be planned: its mark is made, and the
+    queries before it are ended.
+
+    To be called before the table is asked where to go on, in this order: a process that was killed
+    may leave a query that still runs, and one that stands still behind this is fenced by the next
+    one, whatever it had read of the table. What comes to no query is to be forgotten.
+    """
+    checkpoint = new_checkpoint(lake, alias)
+    end_queries(lake, alias, but=checkpoint.name)
+    return checkpoint
+
+
+def end_queries(lake: Lake, alias: str, but: str = "") -> None:
     """See to it that no query before now can commit to `records` any more, and that who runs one
     sees it (`is_fenced_by_delta`). The marks of those whose batches a session commits stay, for
-    `left_queries`.
-
-    To be called before the table is asked where to go on: a process that was killed may leave a
-    query that still runs.
-    """
+    `left_queries`."""
     root, marks = _root(lake, alias), _marks(lake, alias)
     there = {path.name for path in root.iterdir()} if root.is_dir() else set()
-    for name in sorted(there.union(marks.names())):
+    for name in sorted(there.union(marks.names()) - {but}):
         kept = _kept(marks / name)
         if kept is not None and kept["ended"]:
             continue
@@ -114,7 +123,7 @@ def forget_query(lake: Lake, alias: str, name: str) -> None:
 
 
 def new_checkpoint(lake: Lake, alias: str) -> Path:
-    """Where a query that starts now keeps its offsets; only its mark is made."""
+    """Where a query keeps its offsets; only its mark is made."""
     name = uuid.uuid4().hex[:12]
     (_marks(lake, alias) / name).create(b"")
     return _root(lake, alias) / name

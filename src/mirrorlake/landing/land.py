@@ -21,7 +21,7 @@ from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.session_tables import LaterSession
-from mirrorlake.landing.checkpoints import application_of, new_checkpoint, pace_file
+from mirrorlake.landing.checkpoints import application_of, pace_file
 from mirrorlake.landing.driver_query import DriverQuery
 from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.session_sink import SessionSink, stream_of
@@ -129,20 +129,20 @@ def start_landing(
     landing: Landing,
     client: Settings,
     *,
+    checkpoint: Path,
     once: bool,
     is_heartbeats: Callable[[str], bool] = lambda _topic: False,
     heartbeats_wait: float = 0.0,
     later: LaterSession | None = None,
 ) -> LandingQuery:
     """Start landing what a plan says, at least one partition: until it is stopped, or `once` up to
-    the end offsets seen at the start. `client` are settings of librdkafka. Topics that
-    `is_heartbeats` says wait for one another, so many seconds at most: a flow that is idle except
-    for its heartbeats would else never rest. `later` is the session that this process has not
-    started: it lands what it can without.
+    the end offsets seen at the start. `client` are settings of librdkafka, `checkpoint` was begun
+    before the plan was made. Topics that `is_heartbeats` says wait for one another, so many seconds
+    at most: a flow that is idle except for its heartbeats would else never rest. `later` is the
+    session that this process has not started: it lands what it can without.
 
     Raises ClusterUnreachable where the source does not report the ends that it takes for `once`.
     """
-    checkpoint = new_checkpoint(lake, plan.alias)
     job = _job(lake, plan, landing, client)
     if not landing.small_batch_records:
         later = None  # all is for Spark

@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError
@@ -21,7 +22,7 @@ from mirrorlake.lake.lease import AnyLease, Lease, taken_over
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.table_upkeep import note_removals
 from mirrorlake.landing.broken_queries import BrokenQueries
-from mirrorlake.landing.checkpoints import end_queries, forget_query
+from mirrorlake.landing.checkpoints import application_of, begin_query, forget_query, is_fenced
 from mirrorlake.landing.covered_notes import CoveredNotes
 from mirrorlake.landing.generations import LakeLandingStore, generations_of
 from mirrorlake.landing.land import LandingQuery, start_landing
@@ -213,17 +214,23 @@ class LandingWorker:
     def _land(self) -> bool:
         """Land until the end (True), or until it has to be restarted (False)."""
         self._changed.clear()
-        end_queries(self._lake, self.alias)
-        planned = self._plan()
-        client, landing, wait = self._flows.reading()
-        self._unread.make_up(planned, self._flows.named(), landing, client.now)
+        checkpoint = begin_query(self._lake, self.alias)
+        try:
+            planned = self._plan(checkpoint)
+            client, landing, wait = self._flows.reading()
+            self._unread.make_up(planned, self._flows.named(), landing, client.now)
+        except BaseException:  # nothing was begun under its name
+            forget_query(self._lake, self.alias, checkpoint.name)
+            raise
         if not planned.plan.starts:
+            forget_query(self._lake, self.alias, checkpoint.name)
             return self._wait(planned)
         self._query = query = start_landing(
             self._lake,
             planned.plan,
             landing,
             client.now,
+            checkpoint=checkpoint,
             once=self._once,
             is_heartbeats=self._flows.known_heartbeats(),
             heartbeats_wait=wait,
@@ -249,12 +256,15 @@ class LandingWorker:
             raise query.sink.failure
         return is_over
 
-    def _plan(self) -> Planned:
-        """Plan a query, and report what operators must know before it runs."""
+    def _plan(self, checkpoint: Path) -> Planned:
+        """Plan a query, and report what operators must know before it runs. Raises Fenced where
+        another process has begun one since: what has changed is that one's doing."""
         for _ in range(LEADERLESS_TRIES):
             planned = self._planner.plan(self._covered, self._covered_in)
             if not planned.leaderless or self._stopping.wait(LEADERLESS_SECONDS):
                 break
+        if planned.losses and is_fenced(self._lake, application_of(checkpoint)):
+            raise taken_over(work_of_landing(self.alias), self._lease)
         with self._lock:
             self._covered = dict(planned.covered)
             self._covered_in = self._current_generations = planned.current_generations

@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from mirrorlake.config.topology import load_topology
-from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError, ReplicationError
+from mirrorlake.errors import (
+    ClusterUnreachable,
+    Fenced,
+    LeaseTaken,
+    MirrorlakeError,
+    ReplicationError,
+)
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import MemoryLog
 from mirrorlake.lake.deployment import Deployment
@@ -15,6 +21,7 @@ from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import place_of
 from mirrorlake.landing import worker as landing_worker
 from mirrorlake.landing.broken_queries import BEGUN_ANEW
+from mirrorlake.landing.checkpoints import begin_query, end_queries, forget_query
 from mirrorlake.landing.source_comparison import (
     NO_GENERATIONS,
     CurrentGenerations,
@@ -72,12 +79,12 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LandingWorker:
     planned = SimpleNamespace(
         plan=SimpleNamespace(starts={("t", 0): 0}), current_generations=NO_GENERATIONS
     )
-    monkeypatch.setattr(worker, "_plan", lambda: planned)
+    monkeypatch.setattr(worker, "_plan", lambda _: planned)
     monkeypatch.setattr(worker._flows, "known_heartbeats", lambda: lambda _topic: False)
     monkeypatch.setattr(worker._unread, "make_up", lambda *_, **__: made_up.append(1))
     made_up.clear()
-    for name in ("end_queries", "forget_query"):
-        monkeypatch.setattr(landing_worker, name, lambda *_: None)
+    monkeypatch.setattr(landing_worker, "begin_query", lambda *_: Path("a checkpoint"))
+    monkeypatch.setattr(landing_worker, "forget_query", lambda *_: None)
     return worker
 
 
@@ -311,6 +318,7 @@ def test_what_was_covered_is_planned_by_with_the_generations_that_it_is_of(
             plan=SimpleNamespace(starts={}),
             topics={},
             passed_over=(),
+            losses=(),
         )
 
     planner: Any = SimpleNamespace(plan=plan)
@@ -319,7 +327,7 @@ def test_what_was_covered_is_planned_by_with_the_generations_that_it_is_of(
     monkeypatch.setattr(landing_worker, "note_fresh_topics", lambda *_: None)
     monkeypatch.setattr(worker._incidents, "report_plan", lambda *_: None)
     for _ in range(2):
-        LandingWorker._plan(worker)
+        LandingWorker._plan(worker, Path("a checkpoint"))
     assert asked == [({("t", 0): 5}, older)] * 2 + [({}, newer)]
     assert worker.covered() == {} and worker.generations() is newer
 
@@ -334,3 +342,54 @@ def test_a_query_that_is_outgrown_makes_way_for_sparks(
     for name in ("_incidents", "_planner"):
         monkeypatch.setattr(worker, name, SimpleNamespace(succeeded=lambda *_: None))
     assert not worker._land() and worker.error is None
+
+
+class Overtaken:
+    """A planner of a process that stands still while it plans."""
+
+    def __init__(self, lake: PathLake) -> None:
+        self._lake = lake
+
+    def plan(self, *_: object) -> Any:
+        end_queries(self._lake, "east")  # as another process does that begins
+        return SimpleNamespace(leaderless=False, losses=("a loss",))
+
+
+def marks_queries(worker: LandingWorker, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Have a worker make marks in its lake, as it does."""
+    worker._lake.tables.create("records")  # type: ignore[attr-defined]
+    monkeypatch.setattr(landing_worker, "begin_query", begin_query)
+    monkeypatch.setattr(landing_worker, "forget_query", forget_query)
+    return worker._lake
+
+
+def test_what_an_overtaken_process_takes_for_lost_is_not_reported(
+    worker: LandingWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has compared what the source had with what another process has staged since, and a
+    partition that waits for a decision is landed by none."""
+    planner: Any = Overtaken(marks_queries(worker, monkeypatch))
+    monkeypatch.setattr(worker, "_plan", lambda at: LandingWorker._plan(worker, at))
+    worker._planner = planner
+    with pytest.raises(Fenced, match="another process has taken over landing of cluster east"):
+        worker._land()
+
+
+def test_where_nothing_is_begun_nothing_is_left_to_be_fenced(
+    worker: LandingWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A source that is away is planned for often; each mark that is left is a commit."""
+    lake, seen = marks_queries(worker, monkeypatch), list[bool]()
+    marks = lake.leases / "landing" / "east"
+
+    def plan(at: Path) -> Any:
+        seen.append(at.name in marks.names())
+        raise ClusterUnreachable("it does not answer", alias="east")
+
+    monkeypatch.setattr(worker, "_plan", plan)
+    version = lake.version_of("records")
+    for _ in range(2):
+        with pytest.raises(ClusterUnreachable):
+            worker._land()
+    assert seen == [True, True], "it is there before it is planned"
+    assert not marks.names() and lake.version_of("records") == version
