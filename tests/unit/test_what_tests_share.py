@@ -13,10 +13,12 @@ TESTS = Path(__file__).parents[1]
 #: A test module that a text names: what a process of its own is to import.
 _NAMED = re.compile(r"\btests(?:\.\w+)*\.test_\w+")
 #: Which modules import from elsewhere than tests/support and their own folder, and why.
+_BROKEN = "what it proves is that tests fail: it runs them on broken code"
 DOORS = {
     ("chaos/__main__.py", "tests.simulation.run"): "chaos without processes is the simulation",
-    ("simulation/test_mutations.py", "tests.simulation.test_found"): "what it proves is that tests "
-    "fail: it runs them on broken code",
+    ("simulation/test_mutations.py", "tests.simulation.test_before_the_session"): _BROKEN,
+    ("simulation/test_mutations.py", "tests.simulation.test_found"): _BROKEN,
+    ("simulation/test_mutations.py", "tests.simulation.test_two_processes"): _BROKEN,
     ("unit/test_how_it_was_tested_page.py", "tests.simulation.run"): "the page names its figures",
     ("unit/test_positions_of_chaos.py", "tests.chaos.groups"): "it is a test of that judgement",
 }
