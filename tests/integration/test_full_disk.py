@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from tests.support.clusters import ClusterPair
+from tests.support.commands import Answer
 from tests.support.disks import small_disk
 from tests.support.kafka import create_topic, numbered, read_topic, record_count, write
 from tests.support.replication import finish, start_run, write_topology
@@ -39,6 +40,8 @@ def test_a_disk_that_is_full_for_a_while_stops_nothing_for_good(
                     "it meets the end",
                 )
                 assert run.poll() is None, "it goes on"
+                answer = Answer(topology.parent, "status")
+                assert answer.code == 1 and "is full: nothing is landed or noted" in answer.out
             until(
                 lambda: arrived(clusters, topic_name) == 2 * RECORDS,
                 "what was written meanwhile arrives",

@@ -1,9 +1,11 @@
 """How the flows stand, as one document: what `mirrorlake status` shows."""
 
+import shutil
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from datetime import datetime, timezone
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from mirrorlake.checks.broken_laws import broken_laws
@@ -25,6 +27,8 @@ UNASKED = (
     "the clusters were not asked, and laws not checked: the lake was opened without its "
     "topology file"
 )
+#: Less room than the rows and the commit of a batch may take.
+FULL_BYTES = 1 << 20
 #: A run may end between its making of the lake and the beginning of its flows.
 NOT_BEGUN = (
     "no flow has begun in this lake yet: `mirrorlake run` begins them; one that has ended before "
@@ -43,8 +47,9 @@ def read_status(
     Kafka decides that (`workers.read_workers`)]}. Flows have `enabled`, `paused` (as a whole) and
     `standing`, how they stand in words.
 
-    A flow that has never run is there with nulls. Not healthy means that an alert is there, or that
-    flows are to run and none has ever begun in this lake. What is paused, disabled or gone by the
+    A flow that has never run is there with nulls. Not healthy means that an alert is there, that
+    the disk of the lake is full, which takes no incident then, or that flows are to run and none
+    has ever begun in this lake. What is paused, disabled or gone by the
     file as it is now raises no alert except for its open incidents, which wait for a decision.
     Without `connections` it is read from the tables alone: no cluster is asked, no law checked, and
     whether a flow is enabled is not known.
@@ -80,22 +85,33 @@ def read_status(
     proofs = lake.table_rows("proof_status")
     begun = not waits or bool(rows) or bool(lake.query_rows("begun_flow"))
     warnings: list[str] = []
+    full = _full_disk(lake)
     try:
         warnings += others.result()
     except OSError as error:
         unchecked = [*unchecked, f"the log was not checked for other programs' commits: {error}"]
     return {
-        "healthy": begun and not alerts,
+        "healthy": begun and not alerts and not full,
         "flows": flows,
         "topics": lake.query_rows("topic_lag"),
         "incidents": incidents,
         "alerts": alerts,
         "unchecked": unchecked,
         "proofs": sorted(proofs, key=lambda row: (row["flow"], row["topic"])),
-        "attention": [*([] if begun else [NOT_BEGUN]), *attention(incidents, alerts)],
+        "attention": [*full, *([] if begun else [NOT_BEGUN]), *attention(incidents, alerts)],
         "warnings": warnings,
         "workers": workers,
     }
+
+
+def _full_disk(lake: Reader) -> list[str]:
+    """A sentence where the folder of a lake takes nothing any more, incidents neither."""
+    root = lake.directory
+    if root is None or root.in_store or not Path(str(root)).is_dir():
+        return []
+    if shutil.disk_usage(str(root)).free >= FULL_BYTES:
+        return []
+    return [f"the disk of the lake at {root} is full: nothing is landed or noted; make room"]
 
 
 def _asked_for_others(lake: Reader, location: Location | None) -> Future[list[str]]:
