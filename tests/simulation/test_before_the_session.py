@@ -15,7 +15,7 @@ from tests.simulation.schedule import Schedule
 from tests.simulation.steps import Fault
 from tests.simulation.world import TOPICS
 
-SCHEDULES = 60
+SCHEDULES = 25
 MEANWHILE = ("make_again", "rewind", "rewind", "truncate", "compact", "select", "create", "resolve")
 MEANWHILE += ("forget", "optimize", "vacuum", "killed", "killed", "overtaken", "overtaken")
 MEANWHILE += ("suspend", "zombies", "check")
@@ -85,7 +85,7 @@ def test_what_a_process_landed_before_its_session_came_is_staged_once(
     schedule.check()
 
 
-@pytest.mark.parametrize("steps", range(1, 9))
+@pytest.mark.parametrize("steps", (1, 6))
 def test_what_was_covered_of_a_topic_says_nothing_of_the_one_that_took_its_name(
     schedule: Schedule, steps: int
 ) -> None:

@@ -169,4 +169,4 @@ class NewerGenerations(OlderLake):
 
 
 def test_a_lake_that_is_older_than_generations_at_the_target_maps_nothing_wrong() -> None:
-    simulate(SCHEDULES // 2, 9, frozenset(), kind=NewerGenerations)
+    simulate(SCHEDULES // 4, 9, frozenset(), kind=NewerGenerations)

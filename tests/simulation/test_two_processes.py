@@ -19,7 +19,7 @@ from tests.simulation.run import simulate
 from tests.simulation.steps import STILL, Fault, Parkable
 from tests.simulation.world import TOPICS, Suspended
 
-SCHEDULES = 50
+SCHEDULES = 25
 #: What may happen while one process stands still.
 MEANWHILE = ("resolve", "truncate", "compact", "optimize", "vacuum", "forget", "rewind", "killed")
 MEANWHILE += ("make_again", "select", "come_back_otherwise", "check", "lose_target", "expire")
@@ -99,7 +99,7 @@ class TwoProcesses(Replication):
         super().close()
 
 
-@pytest.mark.parametrize("steps", range(1, 16))
+@pytest.mark.parametrize("steps", range(1, 9))
 @pytest.mark.parametrize("few", [100, 0], ids=["itself", "by a session"])
 def test_what_another_process_has_staged_is_staged_by_no_other_one(few: int, steps: int) -> None:
     """Wherever it stands still between what it asks first and its last word."""
