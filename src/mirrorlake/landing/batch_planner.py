@@ -38,6 +38,9 @@ class BatchPlanner:
         job = self._job
         due = time.monotonic() - self._quiet_since >= job.waiting_seconds
         log_ends = self._log_ends().known(reached) if job.final is None else job.final
+        # Of thousands that rest this is all that is done, many times a second.
+        if not any(end > reached.get(key, end) for key, end in log_ends.items()):
+            return None
         if self._too_soon(reached, pace, log_ends):
             return None
         waiting = () if due else job.waiting
