@@ -21,6 +21,8 @@ _FUNCTIONS: Mapping[str, tuple[object, list[object]]] = {
     "mock_topic_create": (C.c_int, [_P, C.c_char_p, C.c_int, C.c_int]),
     "mock_partition_set_leader": (C.c_int, [_P, C.c_char_p, C.c_int32, C.c_int32]),
     "mock_broker_set_rtt": (C.c_int, [_P, C.c_int32, C.c_int]),
+    "mock_broker_set_down": (C.c_int, [_P, C.c_int32]),
+    "mock_broker_set_up": (C.c_int, [_P, C.c_int32]),
 }
 
 
@@ -41,6 +43,14 @@ class MockKafka:
         """Have a broker take so long for each answer."""
         set_time = self.library.rd_kafka_mock_broker_set_rtt
         assert set_time(self.cluster, broker, int(seconds * 1_000)) == 0
+
+    def down(self, broker: int) -> None:
+        """Have a broker take no connection, until it is `up` again."""
+        assert self.library.rd_kafka_mock_broker_set_down(self.cluster, broker) == 0
+
+    def up(self, broker: int) -> None:
+        """Have a broker take connections again."""
+        assert self.library.rd_kafka_mock_broker_set_up(self.cluster, broker) == 0
 
 
 @contextmanager

@@ -5,9 +5,8 @@ import gc
 import logging
 import subprocess
 import sys
-import time
 import weakref
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.native.outgoing import Outgoing
-from mirrorlake.native.producer import Producer
+from mirrorlake.native.producer import Producer, _Client
+from tests.support.mock_kafka import mock_brokers
 from tests.support.native_rows import MOCK, SLOW, rows
 from tests.support.waiting import until
 
@@ -26,18 +26,22 @@ def kept(producer: Producer) -> list[Outgoing]:
 
 
 def test_rows_are_kept_until_they_are_acknowledged() -> None:
-    producer = Producer({**MOCK, "test.mock.broker.rtt": 300})
-    shipment = producer.shipment("t", 0, rows([b"a", b"b"]))
-    shipment.send()
-    assert len(kept(producer)) == 1 and shipment.offsets().max() < 0 and len(producer) == 2
-    assert producer.flush(0.01) == 2 and kept(producer), "they are on their way"
-    assert producer.flush(10) == 0
-    assert (
-        shipment.offsets().tolist() == [0, 1] and shipment.refused() is None and not kept(producer)
-    )
+    with mock_brokers({"t": 1}, 1) as kafka:
+        kafka.down(1)
+        producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 0, "log_level": 0})
+        shipment = producer.shipment("t", 0, rows([b"a", b"b"]))
+        shipment.send()
+        assert len(kept(producer)) == 1 and shipment.offsets().max() < 0 and len(producer) >= 2
+        assert producer.flush(0.01) >= 2 and kept(producer), "none is acknowledged"
+        kafka.up(1)
+        assert producer.flush(60) == 0
+        assert shipment.offsets().tolist() == [0, 1] and shipment.refused() is None
+        assert not kept(producer)
 
 
-def test_a_producer_that_is_thrown_away_takes_its_rows_along() -> None:
+def test_a_producer_that_is_thrown_away_takes_its_rows_along(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     producer = Producer(SLOW)
     for _ in range(20):
         producer.shipment("t", 0, rows([b"x" * 1_000] * 1_000)).send()
@@ -45,27 +49,43 @@ def test_a_producer_that_is_thrown_away_takes_its_rows_along() -> None:
     client = weakref.ref(producer._client)
     gc.collect()
     assert all(ref() is not None for ref in memory)
-    begun = time.monotonic()
+    thrown_away, in_time = Event(), list[bool]()
+    destroy = _Client._destroy
+
+    def destroyed_later(own: _Client) -> None:
+        in_time.append(thrown_away.wait(20))
+        destroy(own)
+
+    monkeypatch.setattr(_Client, "_destroy", destroyed_later)
     del producer
-    assert time.monotonic() - begun < 1.0, "who throws it away waits for it"
+    thrown_away.set()
     gc.collect()
     until(lambda: client() is None and not any(ref() for ref in memory))
+    assert in_time and all(in_time), "who throws it away waits for it"
 
 
 def test_it_is_not_destroyed_while_somebody_is_inside() -> None:
-    producer = Producer(SLOW)
-    producer.shipment("t", 0, rows([b"x"] * 10)).send()
-    client, left = weakref.ref(producer._client), []
-    inside = Thread(target=lambda own: left.append(own.flush(1.5)), args=(producer,))
-    inside.start()
-    del producer
-    # of the youngest objects only: with all of them it takes seconds on a busy machine
-    gc.collect(0)
-    time.sleep(0.2)  # not to wait for anything: the call goes on meanwhile
-    assert inside.is_alive() and client() is not None
-    inside.join()
-    assert left == [10]
-    del inside
+    with mock_brokers({"t": 1}, 1) as kafka:
+        kafka.down(1)
+        producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 0, "log_level": 0})
+        producer.shipment("t", 0, rows([b"x"] * 10)).send()
+        client, left = weakref.ref(producer._client), list[int]()
+        entered = Event()
+
+        def flushed(own: Producer) -> None:
+            entered.set()
+            left.append(own.flush(60))
+
+        inside = Thread(target=flushed, args=(producer,))
+        inside.start()
+        del producer
+        assert entered.wait(20)
+        gc.collect()
+        assert inside.is_alive() and client() is not None
+        kafka.up(1)  # what ends the call is an answer, which a destroyed client would not get
+        inside.join(60)
+        assert left == [0]
+        del inside
     until(lambda: client() is None)
 
 
