@@ -24,7 +24,7 @@ from tests.support.waiting import until
 MIB = 1 << 20
 
 
-@pytest.mark.slow
+@pytest.mark.quiet
 def test_it_is_waited_for_as_long_as_it_takes_records(
     clusters: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,7 +57,7 @@ def test_it_is_waited_for_as_long_as_it_takes_records(
     assert written < 3 * rows, f"{written} records were sent for {rows}"
 
 
-@pytest.mark.slow
+@pytest.mark.quiet
 def test_one_that_is_gone_is_noticed(
     clusters: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,7 +77,7 @@ def test_one_that_is_gone_is_noticed(
         assert time.monotonic() - begun < 30
 
 
-@pytest.mark.slow
+@pytest.mark.quiet
 def test_backlog_at_two_megabytes_a_second(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path
 ) -> None:
