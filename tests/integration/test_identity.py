@@ -13,14 +13,14 @@ from pyspark.sql import SparkSession
 
 import mirrorlake
 from mirrorlake.config.topology import load_topology
-from mirrorlake.errors import LakeError, TopologyError
+from mirrorlake.errors import LakeError, ReplicationError, TopologyError
 from mirrorlake.failover.failover import MoveOptions, move_groups
 from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.opening import reading_lake
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import create_topic, numbered, write
+from tests.support.kafka import create_topic, numbered, record_count, write
 from tests.support.replication import (
     FLOW,
     assert_same,
@@ -93,6 +93,18 @@ def test_a_lake_that_is_lost_is_not_begun_anew_in_silence(
         replicate_once(spark, topology)
     assert ends(clusters.west, [f"east.{topic}"]) == before
 
+    other = f"{topic}-other"
+    create_topic(clusters.east, other)
+    write(clusters.east, other, numbered(5))
+    _edit(topology, {"path": "./lake"}, topics=[other])
+    replicate_once(spark, topology)
+    _edit(topology, {"path": "./lake"}, topics=[topic, other])
+    write(clusters.east, other, numbered(5))
+    with pytest.raises(ReplicationError, match=f"another lake has brought flow .* east.{topic}"):
+        replicate_once(spark, topology)
+    assert ends(clusters.west, [f"east.{topic}"]) == before
+    assert record_count(clusters.west, f"east.{other}") == 10
+
 
 def _waiting(clusters: ClusterPair, folder: Path) -> tuple[Path, str]:
     topic = f"identity-{uuid.uuid4().hex[:8]}"
@@ -126,6 +138,7 @@ def _change_checkpoints(topology: Path) -> None:
     _edit(topology, {"path": "./lake", "checkpoints": str(topology.parent / "checkpoints")})
 
 
-def _edit(topology: Path, lake: dict[str, str]) -> None:
+def _edit(topology: Path, lake: dict[str, str], **flow: object) -> None:
     document = yaml.safe_load(topology.read_text(encoding="utf-8"))
+    document["flows"][FLOW].update(flow)
     topology.write_text(yaml.safe_dump({**document, "lake": lake}), encoding="utf-8")

@@ -79,7 +79,11 @@ def _newest_sync(admin: ClusterAdmin, name: str) -> tuple[float | None, str | No
 
 
 def holdings(
-    connections: Connections, flow: ResolvedFlow, ours: Collection[str], maker: OtherMaker | None
+    connections: Connections,
+    flow: ResolvedFlow,
+    ours: Collection[str],
+    maker: OtherMaker | None,
+    besides: Collection[str] = (),
 ) -> list[Holding]:
     """What is in the target topics of a flow that are there, by the name of the source topic.
 
@@ -87,13 +91,14 @@ def holdings(
         connections, flow: whose.
         ours: target topics that the lake knows as living ones of the flow.
         maker: see `other_maker`.
+        besides: topics of the source that are not asked about.
     """
     target = connections.admin(flow.target)
     there = target.topics()
     names = {
         name: flow.target_topic(name)
         for name in connections.admin(flow.source).topics()
-        if _wanted(flow, name)
+        if _wanted(flow, name) and name not in besides
     }
     names = {name: mirror for name, mirror in sorted(names.items()) if mirror in there}
     places = [(name, number) for name in names.values() for number in range(there[name].partitions)]

@@ -5,7 +5,7 @@ Mostly the other one is lost, or the file names a wrong place. What it left at t
 the positions of its flow, for as long as the broker keeps them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from mirrorlake.checks.holdings import Holding, holdings
 from mirrorlake.checks.problem import Problem
@@ -13,28 +13,42 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import positions_or_errors
 from mirrorlake.lake.reader import Reader
-from mirrorlake.naming.at_target import of_other_lakes
+from mirrorlake.naming.at_target import is_own_group, of_other_lakes
+
+_RULE = "other-lake"
 
 
-def not_begun(lake: Reader | None, flows: Sequence[ResolvedFlow]) -> list[ResolvedFlow]:
-    """The flows that a lake has not begun with; no lake has begun with none."""
-    return [
-        flow for flow in flows if lake is None or not lake.query_rows("flow_begun", flow=flow.name)
-    ]
+def begun_topics(lake: Reader | None, flow: str) -> Collection[str]:
+    """The topics of its source that a flow has written to the target of by a lake, or was about
+    to; no lake has begun with any."""
+    if lake is None:
+        return ()
+    # a lake of an earlier version notes none before its next run
+    for query in ("noted_topics", "mapped_topics"):
+        if topics := {row["topic"] for row in lake.query_rows(query, flow=flow)}:
+            return topics
+    return ()
 
 
 def other_lakes(
-    connections: Connections, flows: Sequence[ResolvedFlow], lake_id: str | None
+    connections: Connections,
+    lake: Reader | None,
+    flows: Iterable[ResolvedFlow],
+    lake_id: str | None,
 ) -> list[Problem]:
-    """Refusals of flows, which a lake has not begun with, that another one has. Raises
-    ClusterUnusable."""
-    return [
-        problem
-        for flow in flows
-        for problem in other_lake_problems(
-            connections, flow, lake_id, holdings(connections, flow, (), None)
-        )
-    ]
+    """Refusals of flows that another lake has brought and this one has not begun with, and of
+    single topics of those that it has. Raises ClusterUnusable."""
+    problems = []
+    for flow in flows:
+        begun = begun_topics(lake, flow.name)
+        held = holdings(connections, flow, (), None, besides=begun)
+        problems += other_lake_problems(connections, flow, lake_id, held, begun)
+    return problems
+
+
+def is_unknown(problem: Problem) -> bool:
+    """Whether a problem is one only because a cluster did not tell."""
+    return problem.rule == _RULE and not is_own_group(problem.subject)
 
 
 def other_lake_problems(
@@ -42,34 +56,47 @@ def other_lake_problems(
     flow: ResolvedFlow,
     lake_id: str | None,
     held: Iterable[Holding],
+    begun: Collection[str],
 ) -> list[Problem]:
     """A refusal where flows of this name of other lakes have positions in target topics that hold
-    records, or whose leaders do not tell, heartbeats aside; or where that is not known. Where none
-    holds any, nothing more is asked for."""
+    records, or whose leaders do not tell, heartbeats aside; or where that is not known. It is of
+    the flow where that has `begun` with no topic, else of each topic. Where none holds any, nothing
+    more is asked for."""
     mirrors = {
-        holding.target_topic
+        holding.target_topic: holding.topic
         for holding in held
         # which any number of lakes may bring to one topic
-        if holding.may_hold and not flow.naming.is_heartbeats(holding.topic)
+        if holding.may_hold
+        and holding.topic not in begun
+        and not flow.naming.is_heartbeats(holding.topic)
     }
     if not mirrors:
         return []
     admin = connections.groups(flow.target)
     listing = admin.listing()
     known = positions_or_errors(admin, of_other_lakes(listing.states, lake_id, flow.name))
+    problems = []
     for group, positions in sorted(known.positions.items()):
-        if topics := sorted(mirrors.intersection(topic for topic, _ in positions)):
-            return [_refusal(flow, group, topics)]
+        brought = sorted(mirrors.keys() & {topic for topic, _ in positions})
+        if brought and not begun:
+            return [_refusal(flow, group, brought)]
+        problems += [_refusal(flow, group, [mirror], mirrors[mirror]) for mirror in brought]
     for why in (*listing.errors, *known.errors.values()):
         sentence = (
             f"it is not known whether another lake has brought flow {flow.name} to cluster "
             f"{flow.target} before ({why}), and its target topics hold records, or may"
         )
-        return [_problem(flow, flow.target, sentence, "start it when all brokers answer")]
-    return []
+        fix = "start it when all brokers answer"
+        topics = sorted(mirrors.values()) if begun else [None]
+        return problems + [_problem(flow, flow.target, sentence, fix, topic) for topic in topics]
+    return problems
 
 
-def _refusal(flow: ResolvedFlow, group: str, topics: Sequence[str]) -> Problem:
+def _refusal(
+    flow: ResolvedFlow, group: str, topics: Sequence[str], topic: str | None = None
+) -> Problem:
+    """Of target topics that another lake has brought; `topic` is the source's where there is more
+    than this to the flow."""
     others = f" (and {len(topics) - 1:,} others)" if len(topics) > 1 else ""
     sentence = (
         f"another lake has brought flow {flow.name} to topic {topics[0]}{others} on cluster "
@@ -82,8 +109,10 @@ def _refusal(flow: ResolvedFlow, group: str, topics: Sequence[str]) -> Problem:
         "the same, delete these topics, or mirror under other names; to have each record there "
         "twice, delete that group, once no process uses that lake"
     )
-    return _problem(flow, group, sentence, fix)
+    return _problem(flow, group, sentence, fix, topic)
 
 
-def _problem(flow: ResolvedFlow, subject: str, sentence: str, fix: str) -> Problem:
-    return Problem("other-lake", "refuse", (flow.name,), subject, sentence=sentence, fix=fix)
+def _problem(
+    flow: ResolvedFlow, subject: str, sentence: str, fix: str, topic: str | None
+) -> Problem:
+    return Problem(_RULE, "refuse", (flow.name,), subject, sentence, fix, topic)

@@ -1,7 +1,7 @@
 """Asking the clusters what `checks.rules` needs to know, and acting on what it says."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mirrorlake.checks.access import (
@@ -11,7 +11,7 @@ from mirrorlake.checks.access import (
     transaction_problems,
 )
 from mirrorlake.checks.holdings import holding_problems, holdings, other_maker
-from mirrorlake.checks.other_lakes import not_begun, other_lakes
+from mirrorlake.checks.other_lakes import other_lakes
 from mirrorlake.checks.problem import Problem, left_out, refused_flows
 from mirrorlake.checks.rules import aliases_of, check_flows
 from mirrorlake.config.topology import ResolvedFlow
@@ -100,9 +100,10 @@ def judged(
     if lake is not None or not lake_exists:
         writers = second_writers(result, lake)
         reader, lake_id = (None, None) if lake is None else (lake.now, lake.stored_id)
-        new = not_begun(reader, [flow for flow in flows if result.can_run(flow)])
-        writers += other_lakes(connections, new, lake_id)
-        result = replace(result, problems=(*result.problems, *writers))
+        able = [flow for flow in flows if result.can_run(flow)]
+        writers += other_lakes(connections, reader, able, lake_id)
+        problems = (*result.problems, *writers)
+        result = replace(result, problems=problems, left_out=_left_out(problems, flows))
     refused = refused_flows(result.problems)
     return replace(result, flows=tuple(flow for flow in flows if flow.name not in refused))
 
@@ -176,10 +177,6 @@ def check(
                 logger.warning(
                     "%s; the rights of flow %s there are not known yet", error, flow.name
                 )
-    out = {
-        flow.name: {topic: str(problem) for topic, problem in left_out(problems, flow.name).items()}
-        for flow in flows
-    }
     to_note = {
         alias: cluster_id for alias, cluster_id in ids.items() if (alias, cluster_id) not in noted
     }
@@ -187,8 +184,18 @@ def check(
         connections,
         tuple(flows),
         ids=ids,
-        left_out=out,
+        left_out=_left_out(problems, flows),
         problems=tuple(problems),
         to_note=to_note,
         silent={alias: str(error) for alias, error in silent.items()},
     )
+
+
+def _left_out(
+    problems: Collection[Problem], flows: Iterable[ResolvedFlow]
+) -> dict[str, dict[str, str]]:
+    """By flow the topics that it leaves out, with the reason."""
+    return {
+        flow.name: {topic: str(problem) for topic, problem in left_out(problems, flow.name).items()}
+        for flow in flows
+    }

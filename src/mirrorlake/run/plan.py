@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mirrorlake.checks.holdings import Holding, holding_problems, holdings, other_maker
-from mirrorlake.checks.other_lakes import not_begun, other_lake_problems
+from mirrorlake.checks.other_lakes import begun_topics, other_lake_problems
 from mirrorlake.checks.preflight import Preflight, check
 from mirrorlake.checks.problem import Problem
 from mirrorlake.checks.target_names import Made, colliding_names
@@ -70,9 +70,10 @@ def make_plan(
         *(problem for holdings_of_flow in held.values() for problem in holdings_of_flow.problems),
     ]
     if lake is not None:
-        for flow in not_begun(lake, [flow for flow in flows if preflight.can_run(flow)]):
-            there = held[flow.name].topics.values()
-            problems += other_lake_problems(connections, flow, lake_id, there)
+        for flow in flows:
+            if preflight.can_run(flow):
+                there, begun = held[flow.name].topics.values(), begun_topics(lake, flow.name)
+                problems += other_lake_problems(connections, flow, lake_id, there, begun)
     planned = [
         _flow(preflight, flow, log or MemoryLog(), held[flow.name], staged or NothingStaged())
         for flow in flows

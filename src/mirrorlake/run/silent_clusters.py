@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 
+from mirrorlake.checks.other_lakes import is_unknown
 from mirrorlake.checks.preflight import Preflight, judged
 from mirrorlake.checks.problem import refused_flows
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import ClusterUnusable, ReplicationError
+from mirrorlake.errors import ClusterUnreachable, ClusterUnusable, ReplicationError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.spark.causes import as_mirrorlake_error
@@ -40,7 +41,8 @@ def judged_late(
 ) -> tuple[Preflight, Mapping[str, ReplicationError]]:
     """Judge flows once more, of which some clusters were `silent` before: those that may run, and
     why others must not. Where two must not run together, the one that was judged before goes on.
-    Raises ClusterUnusable."""
+    Raises ClusterUnusable, also where a cluster does not tell what a rule goes by: it is to be
+    judged again."""
     lake, connections = deployment.lake, deployment.connections
     preflight = judged(lake, connections, flows)
     late = {
@@ -48,6 +50,9 @@ def judged_late(
         for name, problem in refused_flows(preflight.problems).items()
         if not set(silent).isdisjoint(name.split("->"))
     }
+    for problem in late.values():
+        if is_unknown(problem):
+            raise ClusterUnreachable(str(problem), alias=problem.subject)
     if late:
         preflight = judged(lake, connections, [flow for flow in flows if flow.name not in late])
     refused = {**refused_flows(preflight.problems), **late}

@@ -2,6 +2,7 @@
 knows nothing of it."""
 
 from collections.abc import Iterable
+from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 import pytest
 
 from mirrorlake.checks import preflight
-from mirrorlake.checks.other_lakes import not_begun, other_lakes
+from mirrorlake.checks.other_lakes import is_unknown, other_lakes
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import TopologyError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupPositions, Listing
+from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 from mirrorlake.testing import MemoryCluster
@@ -49,7 +51,7 @@ def connected(
 
 def found(connections: Connections, lake: Lake) -> list[str]:
     flow = connections.topology.flow(FLOW)
-    problems = other_lakes(connections, not_begun(lake.now, [flow]), lake.stored_id)
+    problems = other_lakes(connections, lake.now, [flow], lake.stored_id)
     assert {problem.severity for problem in problems} <= {"refuse"}
     return [problem.sentence for problem in problems]
 
@@ -110,6 +112,38 @@ def test_a_flow_that_has_begun_is_not_asked_about(lake: Lake, tmp_path: Path) ->
     connections = connected(tmp_path, {THEIRS: ("east.orders", 0)})
     connections._groups["west"] = SimpleNamespace()  # type: ignore[assignment]
     assert found(connections, lake) == []
+
+
+@pytest.mark.parametrize("noted", ["offset_map", "target_generations"])
+@pytest.mark.parametrize("errors", [(), ("broker 2 is away",)])
+def test_a_flow_that_has_begun_leaves_out_what_another_lake_has_brought(
+    lake: Lake,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    errors: tuple[str, ...],
+    noted: str,
+) -> None:
+    """As where a lake was lost, and its flow was begun anew with other topics. So it does where
+    that is not known."""
+    if noted == "offset_map":
+        append(lake, "offset_map", [run_row(0, 3)])
+    else:
+        row = {"flow": FLOW, "topic": "orders", "target_topic": "east.orders", "topic_id": "x"}
+        row |= {"target_generation": 0, "begins": "stage", "started_at": datetime.now(timezone.utc)}
+        lake.append("target_generations", rows_of("target_generations", [row]))
+    connections = connected(
+        tmp_path, {} if errors else {THEIRS: ("east.payments", 0)}, errors=errors
+    )
+    connections.admin("east").make("payments", 7)  # type: ignore[attr-defined]
+    connections.admin("west").make("east.payments", 7)  # type: ignore[attr-defined]
+    flow = connections.topology.flow(FLOW)
+    (problem,) = other_lakes(connections, lake.now, [flow], lake.stored_id)
+    assert problem.topic == "payments" and is_unknown(problem) is bool(errors)
+    checked = preflight.Preflight(connections, (flow,), {"east": "a", "west": "b"})
+    monkeypatch.setattr(preflight, "check", lambda *_: checked)
+    judged = preflight.judge(lake, connections, [flow])
+    assert judged.flows == (flow,) and list(judged.left_out[FLOW]) == ["payments"]
+    assert [error.topic for error in judged.complaints()] == ["payments"]
 
 
 def test_what_is_not_known_is_not_taken_for_nothing(lake: Lake, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What no rule could look at when a run began, since a cluster was away, is judged once it
 answers."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from mirrorlake.checks.preflight import Preflight
-from mirrorlake.checks.problem import refused_flows
+from mirrorlake.checks.problem import Problem, refused_flows
 from mirrorlake.checks.rules import check_flows
 from mirrorlake.errors import ClusterUnreachable, ReplicationError
 from mirrorlake.kafka.connections import Connections
@@ -91,6 +92,29 @@ def test_a_flow_that_must_not_run_ends_once_that_is_known(
     assert [error.exit_code for error in run._errors] == [1]
     run._judge_again()
     assert applied == [[OTHER]], "once"
+
+
+def test_what_a_cluster_does_not_tell_ends_no_flow(
+    run: Replicator, east: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is judged again: what keeps it from telling is over some time."""
+    judged, told = silent_clusters.judged, list[bool]()
+
+    def not_told(lake: Any, connections: Connections, flows: Any) -> Preflight:
+        preflight = judged(lake, connections, flows)
+        if told:
+            return preflight
+        told.append(True)
+        unknown = Problem("other-lake", "refuse", (FLOW,), "west", "it is not known", "wait")
+        return replace(preflight, problems=(unknown,))
+
+    monkeypatch.setattr(silent_clusters, "judged", not_told)
+    east.refusal = None
+    with pytest.raises(ClusterUnreachable, match="it is not known; wait"):
+        is_judged(run)
+    assert run.event_log.incidents.open_kinds(FLOW) == set() and run._errors == []
+    is_judged(run)
+    assert run.applied == [[FLOW, OTHER]]  # type: ignore[attr-defined]
 
 
 class LastBatch:

@@ -1,0 +1,2 @@
+-- The topics of a flow that are in its map. Parameters: flow.
+SELECT DISTINCT topic FROM offset_map WHERE flow = :flow
