@@ -46,7 +46,10 @@ def java(tmp_path: Path) -> Iterator[LateJava]:
         "#!/bin/sh\n"
         f'[ "$1" = -version ] && exec {find_java()} "$@"\n'
         f"touch {home}/started\n"
-        f"until [ -e {home}/begin ]; do [ -e {home}/end ] && exit 3; sleep 0.1; done\n"
+        f"until [ -e {home}/begin ]; do\n"
+        f"  [ -d {home} ] && [ ! -e {home}/end ] || exit 3\n"  # the folder goes with the test
+        "  sleep 0.1\n"
+        "done\n"
         f'exec {find_java()} "$@"\n',
         encoding="utf-8",
     )
