@@ -6,6 +6,7 @@ name files by paths below a place.
 import errno
 import mmap
 import os
+import shutil
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
@@ -96,6 +97,10 @@ class Place(ABC):
                 raise type(error)(f"{self}: {error}") from error  # it does not say which table
         return answered_whole(opened)
 
+    def free_bytes(self) -> int | None:
+        """How much more its disk takes; None where that is not known, as of a store."""
+        return None
+
     @abstractmethod
     def names(self, behind: str = "") -> list[str]:
         """The names of the files and folders here; empty where there is no folder. `behind`: those
@@ -155,6 +160,10 @@ class FolderPlace(PosixPath, Place):
 
     def __str__(self) -> str:
         return PosixPath.__str__(self)
+
+    def free_bytes(self) -> int | None:
+        """See `Place.free_bytes`."""
+        return shutil.disk_usage(self).free if self.is_dir() else None
 
     def names(self, behind: str = "") -> list[str]:
         """See `Place.names`."""

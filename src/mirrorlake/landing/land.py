@@ -28,7 +28,7 @@ from mirrorlake.landing.session_sink import SessionSink, stream_of
 from mirrorlake.landing.sinks import PathSink
 from mirrorlake.landing.source_comparison import LandingPlan
 from mirrorlake.landing.source_ends import SourceEnds
-from mirrorlake.offsets.positions import TopicAndPartition, ranges_between
+from mirrorlake.offsets.positions import TopicAndPartition, offset_count, ranges_between
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.spark.home import over_connect
 
@@ -167,7 +167,8 @@ def _up_to_the_ends(
     if not ranges:
         return LandingQuery(SessionSink(lake, job), name=checkpoint.name)
     sink = _path_sink(lake, job, application_of(checkpoint))
-    if sink is not None and (later is not None or sink.is_small(ranges)):
+    few = sink is not None and offset_count(ranges) <= job.max_records and sink.is_small(ranges)
+    if sink is not None and (few or later is not None):
         # a query of Spark's would take seconds to begin
         return _landing_itself(sink, job, landing, later, checkpoint)
     return _stream(lake, job, landing, checkpoint)
@@ -228,7 +229,9 @@ def _path_sink(lake: Lake, job: LandJob, application: str) -> PathSink | None:
 def _landing_itself(
     sink: PathSink, job: LandJob, landing: Landing, later: LaterSession | None, checkpoint: Path
 ) -> LandingQuery:
-    """This process lands, as long as that is little."""
+    """This process lands, as long as that is little. There is nothing to be kept in its checkpoint:
+    by the folder, as by the mark, who begins a query finds its name."""
+    checkpoint.mkdir(parents=True, exist_ok=True)
     query = DriverQuery(sink, _paced(job, landing, TRIGGER_SECONDS), later)
     return LandingQuery(sink, query, job.final, name=checkpoint.name)
 

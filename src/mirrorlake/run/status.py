@@ -1,11 +1,9 @@
 """How the flows stand, as one document: what `mirrorlake status` shows."""
 
-import shutil
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from datetime import datetime, timezone
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from mirrorlake.checks.broken_laws import broken_laws
@@ -107,9 +105,8 @@ def read_status(
 def _full_disk(lake: Reader) -> list[str]:
     """A sentence where the folder of a lake takes nothing any more, incidents neither."""
     root = lake.directory
-    if root is None or root.in_store or not Path(str(root)).is_dir():
-        return []
-    if shutil.disk_usage(str(root)).free >= FULL_BYTES:
+    free = None if root is None else root.free_bytes()
+    if free is None or free >= FULL_BYTES:
         return []
     return [f"the disk of the lake at {root} is full: nothing is landed or noted; make room"]
 
