@@ -32,15 +32,14 @@ def begun_topics(lake: Reader | None, flow: str) -> Collection[str]:
 
 def other_lakes(
     connections: Connections,
-    lake: Reader | None,
-    flows: Iterable[ResolvedFlow],
+    flows: Iterable[tuple[ResolvedFlow, Collection[str]]],
     lake_id: str | None,
 ) -> list[Problem]:
     """Refusals of flows that another lake has brought and this one has not begun with, and of
-    single topics of those that it has. Raises ClusterUnusable."""
+    single topics of those that it has: beside each flow are its `begun_topics`. Raises
+    ClusterUnusable."""
     problems = []
-    for flow in flows:
-        begun = begun_topics(lake, flow.name)
+    for flow, begun in flows:
         held = holdings(connections, flow, (), None, besides=begun)
         problems += other_lake_problems(connections, flow, lake_id, held, begun)
     return problems
@@ -115,4 +114,4 @@ def _refusal(
 def _problem(
     flow: ResolvedFlow, subject: str, sentence: str, fix: str, topic: str | None
 ) -> Problem:
-    return Problem(_RULE, "refuse", (flow.name,), subject, sentence, fix, topic)
+    return Problem(_RULE, "refuse", (flow.name,), subject, sentence=sentence, fix=fix, topic=topic)

@@ -11,7 +11,7 @@ from mirrorlake.checks.access import (
     transaction_problems,
 )
 from mirrorlake.checks.holdings import holding_problems, holdings, other_maker
-from mirrorlake.checks.other_lakes import other_lakes
+from mirrorlake.checks.other_lakes import begun_topics, other_lakes
 from mirrorlake.checks.problem import Problem, left_out, refused_flows
 from mirrorlake.checks.rules import aliases_of, check_flows
 from mirrorlake.config.topology import ResolvedFlow
@@ -100,8 +100,8 @@ def judged(
     if lake is not None or not lake_exists:
         writers = second_writers(result, lake)
         reader, lake_id = (None, None) if lake is None else (lake.now, lake.stored_id)
-        able = [flow for flow in flows if result.can_run(flow)]
-        writers += other_lakes(connections, reader, able, lake_id)
+        able = [(flow, begun_topics(reader, flow.name)) for flow in flows if result.can_run(flow)]
+        writers += other_lakes(connections, able, lake_id)
         problems = (*result.problems, *writers)
         result = replace(result, problems=problems, left_out=_left_out(problems, flows))
     refused = refused_flows(result.problems)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mirrorlake.checks import preflight
-from mirrorlake.checks.other_lakes import is_unknown, other_lakes
+from mirrorlake.checks.other_lakes import begun_topics, is_unknown, other_lakes
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import TopologyError
 from mirrorlake.kafka.connections import Connections
@@ -51,7 +51,8 @@ def connected(
 
 def found(connections: Connections, lake: Lake) -> list[str]:
     flow = connections.topology.flow(FLOW)
-    problems = other_lakes(connections, lake.now, [flow], lake.stored_id)
+    begun = begun_topics(lake.now, flow.name)
+    problems = other_lakes(connections, [(flow, begun)], lake.stored_id)
     assert {problem.severity for problem in problems} <= {"refuse"}
     return [problem.sentence for problem in problems]
 
@@ -137,7 +138,8 @@ def test_a_flow_that_has_begun_leaves_out_what_another_lake_has_brought(
     connections.admin("east").make("payments", 7)  # type: ignore[attr-defined]
     connections.admin("west").make("east.payments", 7)  # type: ignore[attr-defined]
     flow = connections.topology.flow(FLOW)
-    (problem,) = other_lakes(connections, lake.now, [flow], lake.stored_id)
+    begun = begun_topics(lake.now, FLOW)
+    (problem,) = other_lakes(connections, [(flow, begun)], lake.stored_id)
     assert problem.topic == "payments" and is_unknown(problem) is bool(errors)
     checked = preflight.Preflight(connections, (flow,), {"east": "a", "west": "b"})
     monkeypatch.setattr(preflight, "check", lambda *_: checked)
