@@ -15,8 +15,6 @@ from mirrorlake.kafka.groups import positions_or_errors
 from mirrorlake.lake.reader import Reader
 from mirrorlake.naming.at_target import is_own_group, of_other_lakes
 
-_RULE = "other-lake"
-
 
 def begun_topics(lake: Reader | None, flow: str) -> Collection[str]:
     """The topics of its source that a flow has written to the target of by a lake, or was about
@@ -47,7 +45,7 @@ def other_lakes(
 
 def is_unknown(problem: Problem) -> bool:
     """Whether a problem is one only because a cluster did not tell."""
-    return problem.rule == _RULE and not is_own_group(problem.subject)
+    return problem.rule == "other-lake" and not is_own_group(problem.subject)
 
 
 def other_lake_problems(
@@ -114,4 +112,6 @@ def _refusal(
 def _problem(
     flow: ResolvedFlow, subject: str, sentence: str, fix: str, topic: str | None
 ) -> Problem:
-    return Problem(_RULE, "refuse", (flow.name,), subject, sentence=sentence, fix=fix, topic=topic)
+    return Problem(
+        "other-lake", "refuse", (flow.name,), subject, sentence=sentence, fix=fix, topic=topic
+    )

@@ -129,6 +129,12 @@ def new_checkpoint(lake: Lake, alias: str) -> Path:
     return _root(lake, alias) / name
 
 
+def make_folder(checkpoint: Path) -> None:
+    """Make the folder of a query that keeps nothing there, as Spark does of one that it runs: by
+    it, as by its mark, who begins another query finds its name."""
+    checkpoint.mkdir(parents=True, exist_ok=True)
+
+
 def planned_end(checkpoint: Path, batch: int) -> dict[str, Any]:
     """Where a batch ends, as the query's planner has it (`ranges.offsets_document`): Spark
     writes it down before the batch begins."""
