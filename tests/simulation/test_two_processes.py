@@ -20,8 +20,9 @@ from tests.simulation.steps import STILL, Fault, Parkable
 from tests.simulation.world import TOPICS, Suspended
 
 SCHEDULES = 25
-#: What may happen while one process stands still.
-MEANWHILE = ("resolve", "truncate", "compact", "optimize", "vacuum", "forget", "rewind", "killed")
+#: What may happen while one process stands still: no VACUUM, which keeps for long what no version
+#: needs, and so what one that stands still is about to commit.
+MEANWHILE = ("resolve", "truncate", "compact", "optimize", "forget", "rewind", "killed")
 MEANWHILE += ("make_again", "select", "come_back_otherwise", "check", "lose_target", "expire")
 #: At which of its next steps a process stands still.
 STEPS = range(1, 30)
@@ -117,6 +118,34 @@ def test_what_another_process_has_staged_is_staged_by_no_other_one(few: int, ste
         schedule._wake()
         assert sorted(row.offset for row in world.stage.rows()) == list(range(7))
         assert not world.incidents
+        schedule.check()
+
+
+def test_what_another_process_sends_while_this_one_restores_is_in_the_map() -> None:
+    """A batch that was planned to hold all that the target took does not, if another process that
+    was not fenced yet has sent more by then: its rows are restored with the next one."""
+    with closing(TwoProcesses()) as schedule:
+        schedule.begin(number=0)
+        world = schedule.world
+        for name, value in {"catalog": True, "max_records": 3, "produce_tasks": 1}.items():
+            setattr(world.settings, name, value)
+        schedule._die()
+        for topic, works in (
+            ("t1", ("land", "produce")),  # rows of the map wait
+            ("t1", ("land", "produce")),
+            ("t0", ("land",)),  # which goes first, and fills a batch
+            ("t1", ("land",)),
+        ):
+            world.write(topic, 0, 3)
+            for work in works:
+                schedule._do(work, 0, None)
+        schedule._die()
+        schedule._do("produce", 0, None)
+        schedule._suspend()
+        schedule._do("produce", 0, None)
+        schedule._wake()
+        for _ in range(3):
+            schedule._do("produce", 0, None)
         schedule.check()
 
 

@@ -165,7 +165,7 @@ def _go_on_from(
     if same and position > plan.floor.source:
         state.position = max(position, plan.first)
         state.lost = trim_written(metadata.written, plan.floor.target, plan.floor.source)
-        if plan.by_content:
+        if plan.by_content and position <= plan.last + 1:  # else the target took more meanwhile
             state.by_content = ByContent(plan, position, state.lost, job.target.provenance)
         state.written = [*plan.unmapped, *state.lost]
 
