@@ -75,6 +75,9 @@ Keep = Callable[[dict[str, Any]], None]
 _RACE_SECONDS = 180.0
 #: As many a broker of the usual heap leads.
 MANY_PARTITIONS = 2_000
+#: One that makes more of them, on cores that it shares with its controller, may be silent for some
+#: seconds, and would be taken for dead; 9 s are Kafka's default.
+_SLOW_BROKERS = {"broker.session.timeout.ms": "30000"}
 
 
 #: The copier comes first: it says what the machine can do, and leaves both brokers warm for those
@@ -111,9 +114,12 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
         "lake": options.lake,
     }
     say(f"starting two clusters in {directory}")
-    heap = "512m" if options.scale <= MANY_PARTITIONS else "2g"
+    many = options.scale > MANY_PARTITIONS
     clusters = start_clusters(
-        ["east", "west"], directory / "clusters", properties=BROKERS, heap=heap
+        ["east", "west"],
+        directory / "clusters",
+        properties={**BROKERS, **_SLOW_BROKERS} if many else BROKERS,
+        heap="2g" if many else "512m",
     )
     try:
         with lakes_of(options.lake, directory / "lakes") as lake_of:
