@@ -19,18 +19,24 @@ import pyarrow as pa
 
 from mirrorlake import failpoints
 from mirrorlake.errors import Fenced, MirrorlakeError, TargetLost, TargetRefused, TopicRefused
-from mirrorlake.forget.still_needed import FlowPositions, StillNeeded, still_needed
+from mirrorlake.forget.still_needed import (
+    FlowPositions,
+    StillNeeded,
+    known_position,
+    still_needed,
+)
 from mirrorlake.kafka import python_log
 from mirrorlake.kafka.client_pool import ClientPool
 from mirrorlake.lake.incidents import WENT_ON, Lost
 from mirrorlake.lake.owners import fenced
 from mirrorlake.lake.reader import Frame
+from mirrorlake.offsets.generations import SourceGenerations
 from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import GenerationOffset, PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import MappedEnd, floors_of
 from mirrorlake.offsets.ranges import OffsetRanges
-from mirrorlake.offsets.runs import decode_written
+from mirrorlake.offsets.runs import decode_metadata
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.produce import (
     culprit,
@@ -636,13 +642,14 @@ class Driver:
         if self._flow is None:
             committed, group = {}, f"mirrorlake-{world.lake_id}-{FLOW}"
             shards = [
-                Target({"bootstrap.servers": TARGET}, {}, group, f"{group}-{shard}", 3, True)
+                Target({"bootstrap.servers": TARGET}, {}, group, f"{group}-{shard}", True)
                 for shard in range(3)
             ]
             fence_all(shards, world.target.topics)
             for (owner, key), (offset, metadata) in world.target.positions.items():
                 if owner == group:
-                    committed[key] = GenerationOffset(decode_written(metadata).generation, offset)
+                    ids = SourceGenerations(world.begun).ids(key)
+                    committed[key] = known_position(ids, offset, decode_metadata(metadata))
         known = FlowPositions(
             FLOW,
             {key: (at.generation, at.source) for key, at in floors.items()},
@@ -753,6 +760,7 @@ class Driver:
             forgotten={place: OffsetRanges(ranges) for place, ranges in forgotten.items()},
             parks=world.settings.parks,
             park_at=decided["park"],
+            generations=lambda: SourceGenerations(world.begun),
         )
 
     @staticmethod

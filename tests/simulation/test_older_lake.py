@@ -1,16 +1,18 @@
 """A lake goes on as it was some time ago, as from a backup, while the clusters did not: what it
 lacks is landed again, where the target has it is found by its content, and none is sent twice."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from functools import partial
 from typing import Any
 
+import pytest
 from hypothesis.stateful import initialize, rule
 
 from tests.simulation.kafka import ODD
 from tests.simulation.machine import NUMBER, Dice, Replication
 from tests.simulation.run import simulate
+from tests.simulation.schedule import Schedule
 from tests.simulation.world import TOPICS, World
 
 SCHEDULES = 80
@@ -23,6 +25,13 @@ def copied(world: World) -> Mapping[str, Any]:
     """A lake as it is now. What stands for the process itself is not copied."""
     kept = {id(world.steps): world.steps}
     return deepcopy({name: getattr(world, name) for name in IN_THE_LAKE}, kept)
+
+
+def put_back(world: World, copy: Mapping[str, Any]) -> None:
+    """The lake is as it was when it was copied."""
+    world.later.clear()
+    world.__dict__.update(deepcopy(copy, {id(world.steps): world.steps}))
+    world.put_back = True
 
 
 def wrong(world: World) -> list[str]:
@@ -74,11 +83,7 @@ class OlderLake(Replication):
         if self._copy is not None:
             self._say("the lake is as it was")
             self._die()
-            self.world.later.clear()
-            self.world.__dict__.update(
-                deepcopy(self._copy, {id(self.world.steps): self.world.steps})
-            )
-            self.world.put_back = True
+            put_back(self.world, self._copy)
             self._die()
 
     def check(self) -> None:
@@ -108,21 +113,18 @@ def untold(world: World) -> list[str]:
 class NewerGenerations(OlderLake):
     """Schedules in which topics are made again, at the source or at the target, between the copy
     and the day on which it takes the lake's place: the target's metadata names generations that it
-    does not know.
-
-    A topic of the source once at most: the copy gives the same number to the next one that it
-    meets, and a number is all that a position says of a generation (docs/not_obvious.md).
+    does not know. The copy gives the same number to the next topic of a name that it meets.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._left = ["t0", "t1"]
+        self._left = ["t0", "t1"] * 2
         self._events = [name for name in self._events if name != "make_again"]
 
     @initialize(number=NUMBER)
     def begin(self, number: int) -> None:
         super().begin(number)
-        for topic in self._left:
+        for topic in TOPICS[:2]:
             self.world.write(topic, 0, 3)
         for name in ("land", "land", "produce", "produce", "append_map"):
             self._do(name, 0, None)
@@ -166,6 +168,46 @@ class NewerGenerations(OlderLake):
             self._resolve()
         for name in ("land", "produce", "append_map")[: 2 + dice.upto(1)]:
             self._do(name, 0, None)
+
+
+@pytest.fixture
+def schedule() -> Iterator[Schedule]:
+    machine = Schedule()
+    machine.begin(number=0)
+    yield machine
+    machine.close()
+
+
+@pytest.mark.parametrize("knew", [True, False])
+def test_what_a_target_took_of_another_generation_of_the_same_number_is_told(
+    schedule: Schedule, knew: bool
+) -> None:
+    """A lake that is put back gives the next topic of a name the number which it had given another
+    one since; what the target took of that one is not taken for records of this one."""
+    world = schedule.world
+    copy = copied(world)
+    world.write("t0", 0, 3)
+    schedule.do("land", "produce", "append_map")
+    if knew:
+        copy = copied(world)
+        _is_made_again(schedule)
+    schedule._die()
+    put_back(world, copy)
+    schedule._die()
+    _is_made_again(schedule)
+    assert [item.kind for item in world.open_incidents()] == ["map_unknown"]
+    schedule.check()
+
+
+def _is_made_again(schedule: Schedule) -> None:
+    world = schedule.world
+    world.source.delete("t0")
+    world.create("t0", 2)
+    world.unseen = True
+    world.write("t0", 0, 5)
+    schedule.do("land")
+    schedule._resolve()
+    schedule.do("land", "produce", "produce", "produce", "append_map")
 
 
 def test_a_lake_that_is_older_than_generations_at_the_target_maps_nothing_wrong() -> None:

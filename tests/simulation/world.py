@@ -178,12 +178,14 @@ class World:
     def begin_generation(self, topic: str, generation: int, topic_id: str) -> None:
         """Note the generation of a source topic."""
         self.generations.append((topic, generation, topic_id, next(self._clock)))
-        self.begun.append(Begun(topic, generation))
+        self.begun.append(Begun(topic, generation, id=topic_id))
 
     def begin_branch(self, key: TopicAndPartition, first: int) -> None:
         """Let a partition go another way from an offset on, in a generation of its own."""
-        self.branches[key] = (Branch(self.living().generation(key) + 1, first), next(self._clock))
-        self.begun.append(Begun(key[0], self.branches[key][0].generation, key[1], first))
+        living, now = self.living(), next(self._clock)
+        self.branches[key] = (Branch(living.generation(key) + 1, first), now)
+        id_ = f"{living.topics[key[0]].topic_id}@{now}"
+        self.begun.append(Begun(key[0], self.branches[key][0].generation, key[1], first, id_))
 
     def living(self) -> CurrentGenerations:
         """The newest generation of every topic, and the partitions that went another way since."""

@@ -23,9 +23,7 @@ def job_for(bootstrap: str, topic: str, rows: int, **producer: str | int) -> Sha
     plan = PartitionPlan(topic, 0, topic, floor=NOTHING_MAPPED, first=0, last=rows - 1)
     client = {"bootstrap.servers": bootstrap, "client.id": name}
     settings = {key.replace("_", "."): value for key, value in producer.items()}
-    target = Target(
-        client, settings, group_id=name, transactional_id=name, produce_tasks=1, transactional=True
-    )
+    target = Target(client, settings, group_id=name, transactional_id=name, transactional=True)
     return ShardJob(ShardPlan(0, (plan,), (), rows), target, None)
 
 

@@ -189,7 +189,9 @@ class TargetGenerations:
         # A process that noted a generation itself knows that no other one wrote there for the flow,
         # whatever is there.
         began = () if target in self._begun_here else newest.began
-        self.living[target] = TargetGeneration(newest.number, counts_from(generations), began)
+        self.living[target] = TargetGeneration(
+            newest.number, counts_from(generations), began, newest.topic_id
+        )
 
     def _note(self, begun: Mapping[tuple[str, str], NotedTarget]) -> None:
         noted = self._load()

@@ -9,16 +9,17 @@ from confluent_kafka import KafkaException
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable, LakeError, LeaseTaken
-from mirrorlake.forget.still_needed import FlowPositions
+from mirrorlake.forget.still_needed import FlowPositions, known_position
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.committed import committed_by
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.map_store import LakeMap
+from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.table_upkeep import flow_floors
 from mirrorlake.lake.targets import noted_targets
 from mirrorlake.naming.at_target import name_at_target
 from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
-from mirrorlake.offsets.runs import decode_written
+from mirrorlake.offsets.runs import decode_metadata
 from mirrorlake.produce.fencing import fence_all
 from mirrorlake.produce.target import Target
 from mirrorlake.run.leases import lease_of_flow
@@ -114,12 +115,12 @@ class SourceFlows:
         places = self._places(name, flow)
         fence_all(
             [
-                Target(client, producer, group, f"{group}-{shard}", tasks, transactional=True)
+                Target(client, producer, group, f"{group}-{shard}", transactional=True)
                 for shard in range(tasks)
             ],
             {topic for topic, _ in places},
         )
-        return self._positions(client, group, places)
+        return self._positions(name, client, group, places)
 
     def _places(
         self, name: str, flow: ResolvedFlow | None
@@ -135,12 +136,14 @@ class SourceFlows:
 
     def _positions(
         self,
+        name: str,
         client: Settings,
         group: str,
         places: Mapping[TopicAndPartition, TopicAndPartition],
     ) -> dict[TopicAndPartition, GenerationOffset]:
         """By source partition. Raises KafkaException."""
+        known = source_generations(self._lake, name)
         return {
-            places[key]: GenerationOffset(decode_written(metadata).generation, offset)
+            places[key]: known_position(known.ids(places[key]), offset, decode_metadata(metadata))
             for key, (offset, metadata) in committed_by(client, group, places.keys()).items()
         }

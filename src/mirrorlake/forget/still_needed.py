@@ -11,8 +11,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from mirrorlake.offsets.generations import GenerationIds, number_of
 from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
+from mirrorlake.offsets.runs import CommittedMetadata
+
+_NEWER_THAN_ALL = 2**31 - 1
 
 
 class StillNeeded(NamedTuple):
@@ -38,6 +42,15 @@ class FlowPositions:
     floors: Mapping[TopicAndPartition, tuple[int, int]]
     committed: Mapping[TopicAndPartition, GenerationOffset] | None
     mirrors: Collection[str]
+
+
+def known_position(
+    known: GenerationIds, offset: int, metadata: CommittedMetadata
+) -> GenerationOffset:
+    """A position at a target in the lake's own generations. One of a generation that it does not
+    know says nothing of what the target took of those that it does: it counts as newer."""
+    number = number_of(known, metadata.generation, metadata.source_id)
+    return GenerationOffset(_NEWER_THAN_ALL if number is None else number, offset)
 
 
 def still_needed(

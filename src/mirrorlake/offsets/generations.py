@@ -13,18 +13,34 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 @dataclass(frozen=True)
 class Begun:
     """A generation of a source topic; with a partition, one that this began by itself, from
-    `first_offset` on."""
+    `first_offset` on. `id` names it for ever, unlike the number, which a lake that is put back as
+    it was gives once more; empty where it is not known."""
 
     topic: str
     generation: int
     partition: int | None = None
     first_offset: int | None = None
+    id: str = ""
+
+
+GenerationIds = tuple[tuple[int, str], ...]
+"""All generations that a lake knows of a partition, as (number, id)."""
+
+
+def number_of(known: GenerationIds, number: int, id_: str) -> int | None:
+    """The number that a lake has for the generation of a position, which was written with a number
+    and an id; None where the lake does not know that generation. Where either has no id, the number
+    is all that is known."""
+    if not id_ or not known or {(number, id_), (number, "")} & {*known}:
+        return number
+    same = [own for own, own_id in known if own_id == id_]
+    return same[0] if len(same) == 1 else None
 
 
 class SourceGenerations:
     """All generations that the topics of a source cluster have had."""
 
-    def __init__(self, begun: Iterable[Begun]) -> None:
+    def __init__(self, begun: Iterable[Begun] = ()) -> None:
         self._of_topics: dict[str, list[Begun]] = defaultdict(list)
         self._of_partitions: dict[TopicAndPartition, list[Begun]] = defaultdict(list)
         for one in begun:
@@ -50,6 +66,10 @@ class SourceGenerations:
         has taken the place of the one that it is of, in front of it."""
         return self.living(place, offset) != offset
 
+    def ids(self, key: TopicAndPartition) -> GenerationIds:
+        """The generations of a partition, and by what each is known outside of the lake."""
+        return tuple((begun.generation, begun.id) for begun in self._of(key))
+
     def _of(self, key: TopicAndPartition) -> Iterable[Begun]:
         return chain(self._of_topics.get(key[0], ()), self._of_partitions.get(key, ()))
 
@@ -60,12 +80,14 @@ class TargetGeneration:
 
     `counts_from` is the oldest target generation whose part of the map counts as produced: the
     number itself where the topic is to get all that the stage holds. `began` are the log ends of
-    its partitions before the flow's first write.
+    its partitions before the flow's first write. `topic_id` is Kafka's, empty where it is not
+    known.
     """
 
     number: int = 0
     counts_from: int = 0
     began: tuple[int, ...] = ()
+    topic_id: str = ""
 
 
 FIRST = TargetGeneration()

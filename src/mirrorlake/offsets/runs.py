@@ -163,28 +163,32 @@ def add_written(written: Sequence[Written], segments: Iterable[Segment]) -> list
 @dataclass(frozen=True)
 class CommittedMetadata:
     """What the metadata of a committed position says: everything produced since the map was last
-    appended to, by how many shards, and which generations of the source and of the target topic the
-    offsets belong to."""
+    appended to, and which generations of the source and of the target topic the offsets belong to.
 
-    produce_tasks: int
+    A number is the lake's own, and a lake that is put back as it was gives it once more: the ids
+    say which generations are meant (`offsets.generations.number_of`). They are empty where the lake
+    had none, or an earlier version wrote.
+    """
+
     generation: int
     target_generation: int
     written: tuple[Written, ...]
+    source_id: str = ""
+    target_id: str = ""
 
 
-def encode_written(
-    written: Sequence[Written], produce_tasks: int, generation: int, target_generation: int
-) -> str:
+def encode_metadata(metadata: CommittedMetadata) -> str:
     """Write the metadata of a committed position.
 
     Text, since Kafka's group metadata is a string of at most `offset.metadata.max.bytes` (4,096 by
-    default): `v2;<shard count>;<generation>;<target
-    generation>;<source_first>,<target_first>,<count>;…`, all triples but the first as differences
-    to the one before.
+    default): `v3;<generation>;<target generation>;<source id>;<target
+    id>;<source_first>,<target_first>,<count>;…`, all triples but the first as differences to the
+    one before.
     """
-    parts = ["v2", str(produce_tasks), str(generation), str(target_generation)]
+    numbers = (metadata.generation, metadata.target_generation)
+    parts = ["v3", *map(str, numbers), metadata.source_id, metadata.target_id]
     source = target = 0
-    for part in written:
+    for part in metadata.written:
         parts.append(
             f"{part.source_first - source},{part.target_first - target},{part.record_count}"
         )
@@ -192,22 +196,25 @@ def encode_written(
     return ";".join(parts)
 
 
-def decode_written(metadata: str) -> CommittedMetadata:
-    """Read what `encode_written` wrote, or version 1 of it, which had no target generation. Raises
-    ValueError."""
-    version, *parts = metadata.split(";")
-    if version not in ("v1", "v2"):
-        raise ValueError(f"metadata {metadata[:20]!r} is not of this version")
+def decode_metadata(text: str) -> CommittedMetadata:
+    """Read what `encode_metadata` wrote, or version 2 of it, which had a number of shards and no
+    ids, or version 1, which had no target generation either. Raises ValueError."""
+    version, *parts = text.split(";")
+    if version not in ("v1", "v2", "v3"):
+        raise ValueError(f"metadata {text[:20]!r} is not of this version")
     if version == "v1":
         parts.insert(2, "0")
-    shards, generation, target_generation, *triples = parts
+    if version != "v3":
+        parts = [*parts[1:3], "", "", *parts[3:]]
+    generation, target_generation, source_id, target_id, *triples = parts
     written: list[Written] = []
     source = target = 0
     for triple in triples:
         step_source, step_target, count = (int(number) for number in triple.split(","))
         source, target = source + step_source, target + step_target
         written.append(Written(source, target, count))
-    return CommittedMetadata(int(shards), int(generation), int(target_generation), tuple(written))
+    numbers = (int(generation), int(target_generation))
+    return CommittedMetadata(*numbers, tuple(written), source_id, target_id)
 
 
 def trim_written(

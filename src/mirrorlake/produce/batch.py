@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
-from mirrorlake.offsets.generations import FIRST, TargetGeneration
+from mirrorlake.offsets.generations import FIRST, GenerationIds, TargetGeneration
 from mirrorlake.offsets.partition_ranges import FileRange, PartitionRanges
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor
 from mirrorlake.offsets.ranges import NO_END
-from mirrorlake.offsets.runs import Written
+from mirrorlake.offsets.runs import CommittedMetadata, Written
 from mirrorlake.offsets.spans import Span, outside, spans_of
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.produce.file_order import chain_of, in_order
@@ -38,7 +38,8 @@ class PartitionPlan:
     where the index does not know what will be read. With `restores_only` nothing
     new is written of it: an operator has stopped it, and what the target has of it already may
     lack its rows of the map. `by_content`: the lake is older than the target, and this is all that
-    the target took.
+    the target took. `source_ids` and `target_id` say which generations of the topics are meant,
+    whatever numbers another copy of the lake has for them.
     """
 
     topic: str
@@ -51,11 +52,19 @@ class PartitionPlan:
     spans: tuple[Span, ...] | None = None
     restores_only: bool = False
     by_content: bool = False
+    source_ids: GenerationIds = ()
+    target_id: str = ""
 
     @property
     def generation(self) -> int:
         """The generation of the source topic that the offsets belong to."""
         return self.floor.generation
+
+    def metadata(self, written: Sequence[Written]) -> CommittedMetadata:
+        """What a position of it says."""
+        numbers = (self.generation, self.floor.target_generation)
+        source_id = dict(self.source_ids).get(self.generation, "")
+        return CommittedMetadata(*numbers, tuple(written), source_id, self.target_id)
 
     @property
     def key(self) -> TopicAndPartition:

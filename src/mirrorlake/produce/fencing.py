@@ -23,7 +23,7 @@ from mirrorlake import failpoints
 from mirrorlake.attempts import attempts
 from mirrorlake.errors import PlanOutdated
 from mirrorlake.kafka.values import COORDINATOR_MOVES
-from mirrorlake.offsets.runs import encode_written
+from mirrorlake.offsets.runs import CommittedMetadata, encode_metadata
 from mirrorlake.produce.patience import CALL_SECONDS
 from mirrorlake.produce.target import Target
 from mirrorlake.produce.writer import ShardWriter
@@ -61,11 +61,14 @@ def set_back(shards: Sequence[Target], places: Mapping[tuple[str, int], int]) ->
     fence_all(shards, {topic for topic, _ in places})
     target = shards[0]
     wanted = [
-        TopicPartition(*place, 0, encode_written((), target.produce_tasks, 0, generation))
-        for place, generation in places.items()
+        TopicPartition(*place, 0, _nothing_of(generation)) for place, generation in places.items()
     ]
     with _consumer(target, target.group_id) as group:
         _answered(lambda: group.commit(offsets=wanted, asynchronous=False) or [])
+
+
+def _nothing_of(target_generation: int) -> str:
+    return encode_metadata(CommittedMetadata(0, target_generation, ()))
 
 
 def check_token(target: Target, topics: Collection[str]) -> None:

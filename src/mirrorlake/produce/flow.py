@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from mirrorlake import failpoints
 from mirrorlake.errors import CountDiffers, FilesUnreadable, LayoutError
+from mirrorlake.offsets.generations import FIRST
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import Floor, floors_of
 from mirrorlake.offsets.starts import floors_from
@@ -25,6 +26,7 @@ from mirrorlake.produce.batch_report import BatchReport, latest_ms
 from mirrorlake.produce.codecs import Codecs
 from mirrorlake.produce.fencing import fence_all, newest_token, set_back
 from mirrorlake.produce.flow_state import FlowState, Upcoming
+from mirrorlake.produce.known_generations import KnownGenerations
 from mirrorlake.produce.map_writer import MapWriter
 from mirrorlake.produce.ports import BatchWay, MapStore, Stage, Workers
 from mirrorlake.produce.refused_records import RefusedRecords
@@ -72,6 +74,7 @@ class FlowProducer:
         started = store.take_over(time.time_ns() // 1_000_000)
         self._codecs = Codecs(spec.producer)
         self._refusals = RefusedRecords(store, self._codecs)
+        self._generations = KnownGenerations(spec.generations)
         self._fencing_token = self._fence_other_shards(store)
         ends, newest = store.ends()
         floors = floors_of(ends, spec.remote_topic, spec.targets)
@@ -150,6 +153,7 @@ class FlowProducer:
         if any(self._state.begins_generation(partition) for partition in plan.partitions):
             # the metadata of a newer generation can no longer name an older one
             self._map_writer.drain()
+        self._generations.refresh(plan.partitions)
         failpoints.reached("planned")
         way, done = self._run(plan, by_files)
         failpoints.reached("produced")
@@ -259,7 +263,7 @@ class FlowProducer:
     def _jobs(self, plan: BatchPlan) -> list[ShardJob]:
         return [
             ShardJob(
-                self._with_unmapped(shard),
+                self._with_facts(shard),
                 target_of(self.spec, self._codecs, shard.shard, self._fencing_token),
                 owner=self._state.owners.get(shard.shard),
                 skipped=self._refusals.skipped(shard.partitions, self.spec),
@@ -274,12 +278,15 @@ class FlowProducer:
             for shard in plan.shards
         ]
 
-    def _with_unmapped(self, shard: ShardPlan) -> ShardPlan:
-        """Tell the tasks what is not in the map yet, so that the target keeps it in its metadata;
-        and how many records they will read, where that is known."""
+    def _with_facts(self, shard: ShardPlan) -> ShardPlan:
+        """Tell the tasks what is not in the map yet, so that the target keeps it in its metadata,
+        together with the ids of generations; and how many records they will read, where that is
+        known."""
         partitions = tuple(
             replace(
                 plan,
+                source_ids=self._generations.ids(plan.key),
+                target_id=self.spec.targets.get(plan.target_topic, FIRST).topic_id,
                 unmapped=self._map_writer.unmapped(plan.key),
                 spans=plan.spans if self.spec.counted else None,
             )

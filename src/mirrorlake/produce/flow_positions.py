@@ -5,7 +5,7 @@ metadata that names what was written since the map was last appended to
 from collections.abc import Mapping, Sequence
 
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.runs import Segment, Written, add_written, encode_written
+from mirrorlake.offsets.runs import Segment, Written, add_written, encode_metadata
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.delivery import Chunk
 
@@ -20,9 +20,9 @@ class MetadataFull(Exception):
     any more."""
 
 
-def metadata_of(plan: PartitionPlan, written: Sequence[Written], produce_tasks: int) -> str:
+def metadata_of(plan: PartitionPlan, written: Sequence[Written]) -> str:
     """The metadata of a position. Raises MetadataFull."""
-    text = encode_written(written, produce_tasks, plan.generation, plan.floor.target_generation)
+    text = encode_metadata(plan.metadata(written))
     if len(text) > METADATA_BYTES:
         raise MetadataFull
     return text
@@ -31,7 +31,6 @@ def metadata_of(plan: PartitionPlan, written: Sequence[Written], produce_tasks: 
 def positions_behind(
     done: Sequence[tuple[Chunk, list[Segment]]],
     written: Mapping[TopicAndPartition, Sequence[Written]],
-    produce_tasks: int,
 ) -> PositionsBehind:
     """The positions behind chunks that were written; `written` is what each (source topic,
     partition) had in its metadata before. Raises MetadataFull."""
@@ -43,7 +42,7 @@ def positions_behind(
     return {
         chunk.plan.target_key: (
             int(chunk.offsets[-1]) + 1,
-            metadata_of(chunk.plan, written_now, produce_tasks),
+            metadata_of(chunk.plan, written_now),
         )
         for chunk, written_now in ends.values()
     }

@@ -23,7 +23,6 @@ def target_of(spec: FlowSpec, codecs: Codecs, shard: int, fencing_token: int = 0
         codecs.settings(shard),
         group_id=name,
         transactional_id=f"{name}-{shard}",
-        produce_tasks=spec.produce_tasks,
         transactional=spec.transactional,
         provenance=spec.provenance,
         mark=spec.mark,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from mirrorlake.errors import MapBehind, TargetRefused
 from mirrorlake.kafka.client_settings import Settings
-from mirrorlake.offsets.generations import TargetGeneration
+from mirrorlake.offsets.generations import SourceGenerations, TargetGeneration
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.offsets.starts import Starts
@@ -29,7 +29,8 @@ class FlowSpec:
     once it is staged. Those in `again` are produced again from the end of the map on, since where
     the target has them, below this offset, is not known. `forgotten` are offsets that `forget`
     noted. `starts` are the first offsets that it mirrors of what was there before it. `counted`:
-    the workers read all that the stage holds of a range, and not a selection.
+    the workers read all that the stage holds of a range, and not a selection. `generations` reads
+    all that the source's topics have had.
     """
 
     name: str
@@ -59,3 +60,4 @@ class FlowSpec:
     mark: tuple[str, bytes] | None = None
     starts: Starts = field(default_factory=dict)
     counted: bool = True
+    generations: Callable[[], SourceGenerations] = SourceGenerations

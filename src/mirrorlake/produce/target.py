@@ -32,7 +32,6 @@ class Target:
     producer: Settings
     group_id: str
     transactional_id: str
-    produce_tasks: int
     transactional: bool
     provenance: Provenance | None = None
     mark: tuple[str, bytes] | None = None

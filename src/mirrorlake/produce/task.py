@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from mirrorlake.errors import MapError, MapUnknown, PositionLost
 from mirrorlake.kafka.client_pool import IDLE_SECONDS, ClientPool
+from mirrorlake.offsets.generations import number_of
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.runs import CommittedMetadata, decode_written, trim_written
+from mirrorlake.offsets.runs import CommittedMetadata, decode_metadata, trim_written
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 from mirrorlake.produce.counted import counted
 from mirrorlake.produce.fencing import check_token
@@ -149,25 +150,30 @@ def _go_on_from(
     nothing about these offsets: the map had all that was written before, when the first record of a
     newer generation was."""
     plan = state.plan
-    if metadata.generation > plan.generation:
+    generation = number_of(plan.source_ids, metadata.generation, metadata.source_id)
+    if generation is None or generation > plan.generation:
+        which = f"generation {generation}" if generation else "a generation that the lake lacks"
         text = (
-            f"{OLDER}, which took records of generation {metadata.generation} of topic "
-            f"{plan.topic}: whether it has those from source offset {plan.first} on of generation "
-            f"{plan.generation} cannot be known; {DECIDE}"
+            f"{OLDER}, which took records of {which} of topic {plan.topic}: whether it has those "
+            f"from source offset {plan.first} on of generation {plan.generation} cannot be known; "
+            f"{DECIDE}"
         )
         end = writer.end(plan.target_key)
         state.refused = Refused(plan.first, plan.last, text, MapUnknown.incident_kind, end)
         return
-    same = (metadata.generation, metadata.target_generation) == (
-        plan.generation,
-        plan.floor.target_generation,
-    )
+    same = generation == plan.generation and _is_same_target(plan, metadata)
     if same and position > plan.floor.source:
         state.position = max(position, plan.first)
         state.lost = trim_written(metadata.written, plan.floor.target, plan.floor.source)
         if plan.by_content and position <= plan.last + 1:  # else the target took more meanwhile
             state.by_content = ByContent(plan, position, state.lost, job.target.provenance)
         state.written = [*plan.unmapped, *state.lost]
+
+
+def _is_same_target(plan: PartitionPlan, metadata: CommittedMetadata) -> bool:
+    living = plan.floor.target_generation
+    known = ((living, plan.target_id),)
+    return number_of(known, metadata.target_generation, metadata.target_id) == living
 
 
 def _is_left_behind(job: ShardJob, plan: PartitionPlan, metadata: CommittedMetadata) -> bool:
@@ -203,7 +209,7 @@ def _refuse_unknown(job: ShardJob, writer: ShardWriter, state: Progress) -> None
 def _decoded(plan: PartitionPlan, metadata: str) -> CommittedMetadata:
     """What a committed position says beside the offset."""
     try:
-        return decode_written(metadata)
+        return decode_metadata(metadata)
     except ValueError as error:
         raise MapError(
             f"the target's position of {plan.target_topic}-{plan.partition} carries metadata that "

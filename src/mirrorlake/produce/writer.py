@@ -140,7 +140,7 @@ class ShardWriter:
         Raises MetadataFull, TopicDenied (nothing was committed), KafkaException.
         """
         offsets = {
-            plan.target_key: (position, metadata_of(plan, written, self.target.produce_tasks))
+            plan.target_key: (position, metadata_of(plan, written))
             for plan, position, written in ends
         }
         self._producer.begin_transaction()
@@ -248,7 +248,7 @@ class ShardWriter:
             key = chunk.plan.key
             check_target_rises(chunk, segments, written.get(key, ()))
         if self.target.transactional:
-            self._send_offsets(positions_behind(done, written, self.target.produce_tasks))
+            self._send_offsets(positions_behind(done, written))
             self._commit()
             failpoints.reached("kafka-committed")
         self.pace.measured(size_of(chunks), time.monotonic() - begun)

@@ -2,6 +2,7 @@
 provenance."""
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics
@@ -11,6 +12,7 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Decided
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.starts import starts_of
 from mirrorlake.naming.at_target import name_at_target
 from mirrorlake.offsets.positions import PartitionGeneration
@@ -76,6 +78,7 @@ def flow_spec(
         park_at=decided.parked,
         on_parked=on_parked,
         starts=starts_of(lake.now, flow.name),
+        generations=partial(source_generations, lake.now, flow.name),
     )
 
 

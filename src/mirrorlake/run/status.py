@@ -25,6 +25,9 @@ UNASKED = (
     "the clusters were not asked, and laws not checked: the lake was opened without its "
     "topology file"
 )
+#: How runs may end that leave a lease behind, by who decides which process runs a flow: where
+#: Kafka does, another one goes on at once.
+_MODES = {"lease": ("once", "continuous"), "kafka": ("once",)}
 #: Less room than the rows and the commit of a batch may take.
 FULL_BYTES = 1 << 20
 #: A run may end between its making of the lake and the beginning of its flows.
@@ -69,7 +72,7 @@ def read_status(
         alerts = [row for row in alerts if row["alert"] == "incident" or row["flow"] in names]
         broken, unchecked = broken_laws(lake, connections, running)
         try:
-            broken += cut_off(lake, names)
+            broken += cut_off(lake, names, _MODES[connections.topology.availability])
         except OSError as error:
             unchecked = [*unchecked, f"whether a run was killed is not known: {error}"]
         alerted = {_place(row) for row in alerts}
@@ -131,21 +134,22 @@ def _by_topology(rows: Mapping[str, dict[str, Any]], topology: Topology) -> list
     return flows
 
 
-def cut_off(lake: Reader, flows: Collection[str]) -> list[dict[str, Any]]:
-    """Rows like those of the view `alerts`, of these flows whose last `run --once` was killed: the
-    view asks nothing of a flow that is not to run all the time. Leases say it, of a lake at a path
-    or URL. Raises OSError."""
+def cut_off(lake: Reader, flows: Collection[str], modes: Collection[str]) -> list[dict[str, Any]]:
+    """Rows like those of the view `alerts`, of these flows whose last run, of one of these modes,
+    was killed: the view asks nothing of a flow that is not to run all the time, and waits for
+    samples of others. Leases say it, of a lake at a path or URL. Raises OSError."""
     alerts = []
     for row in lake.table_rows("objectives"):
         flow = row["flow"]
-        left = left_by(lake, work_of_flow(flow)) if row["mode"] == "once" else None
+        left = left_by(lake, work_of_flow(flow)) if row["mode"] in modes else None
         if left is None or flow not in flows:
             continue
         began = datetime.fromisoformat(left.since)
         alert = {"flow": flow, "alert": "not_running", "topic": None, "partition": None}
         alert |= {"value": (datetime.now(timezone.utc) - began).total_seconds(), "threshold": 0.0}
+        command = "run --once" if row["mode"] == "once" else "run"
         detail = (
-            f"`run --once` was killed before it came to its end ({left}), and records may wait: "
+            f"`{command}` was killed before it came to its end ({left}), and records may wait: "
             "the next run brings them"
         )
         alerts.append({**alert, "since": began.replace(tzinfo=None), "detail": detail})

@@ -2,14 +2,15 @@
 have yet."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.committed import committed_by
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.naming.at_target import name_at_target
+from mirrorlake.offsets.generations import GenerationIds, number_of
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.runs import decode_written
+from mirrorlake.offsets.runs import decode_metadata
 from mirrorlake.verify.ranges import Extent
 
 
@@ -19,13 +20,25 @@ class TargetPosition:
 
     `offset` is the next source offset, of this `generation` of the source topic: the flow is done
     with all in front of it, be it written or left out on purpose. `written` are the target offsets
-    that were written since the map was last appended to, in this `target_generation`.
+    that were written since the map was last appended to, in this `target_generation`. The numbers
+    are those of the lake that wrote them, see `own`.
     """
 
     offset: int
     generation: int
     target_generation: int
     written: tuple[Extent, ...]
+    source_id: str = ""
+    target_id: str = ""
+
+    def own(self, source: GenerationIds, target: GenerationIds) -> "TargetPosition | None":
+        """The same in the numbers of a lake, by the ids that it has for the generations of the
+        source and of the target topic; None where it does not know one of these."""
+        generation = number_of(source, self.generation, self.source_id)
+        target_generation = number_of(target, self.target_generation, self.target_id)
+        if generation is None or target_generation is None:
+            return None
+        return replace(self, generation=generation, target_generation=target_generation)
 
     def is_mapped(self, target_end: int) -> bool:
         """Whether a map that ends in front of a target offset has all that was written."""
@@ -47,11 +60,10 @@ def target_positions(
     )
     positions: dict[TopicAndPartition, TargetPosition] = {}
     for key, (offset, text) in committed.items():
-        metadata = decode_written(text)
+        metadata = decode_metadata(text)
         written = tuple(
             (one.target_first, one.target_first + one.record_count - 1) for one in metadata.written
         )
-        positions[key] = TargetPosition(
-            offset, metadata.generation, metadata.target_generation, written
-        )
+        numbers = (offset, metadata.generation, metadata.target_generation)
+        positions[key] = TargetPosition(*numbers, written, metadata.source_id, metadata.target_id)
     return positions

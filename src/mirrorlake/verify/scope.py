@@ -15,6 +15,7 @@ from mirrorlake.kafka.retention import compacts, keeps_deletions_ms, keeps_from
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.starts import starts_of
 from mirrorlake.lake.table_upkeep import flow_floors, removals_from
 from mirrorlake.lake.targets import noted_targets
@@ -31,7 +32,7 @@ from mirrorlake.offsets.positions import (
 from mirrorlake.offsets.ranges import NO_END, OffsetRanges
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.verify import verdict as kinds
-from mirrorlake.verify.in_flight import target_positions
+from mirrorlake.verify.in_flight import TargetPosition, target_positions
 from mirrorlake.verify.partition_scope import (
     Audited,
     ExtentRow,
@@ -65,6 +66,7 @@ class FlowScope:
         lake, connections = deployment.lake, deployment.connections
         self._lake = lake
         self._generations = generations_of(lake, flow.source)
+        self._ids = source_generations(lake.now, flow.name)
         self._noted, _ = noted_targets(lake, flow.name)
         source, target = connections.admin(flow.source), connections.admin(flow.target)
         self._ask_source(source, wanted)
@@ -207,7 +209,7 @@ class FlowScope:
         echoes, or parked records. Else None."""
         target_topic, number = self.flow.target_topic(key[0]), self._target_generation(key[0])
         noted = self._noted.get(target_topic, ())
-        position = self._positions.get((target_topic, key[1]))
+        position = self._own_position(key, target_topic)
         if position is None or position.target_generation != number:
             return None
         floor = self.floors.get(key, (-1, 0))
@@ -253,7 +255,8 @@ class FlowScope:
         position = self._positions.get((target_topic, partition))
         if position is not None:
             target_end = max(target_end, self._ends.get((target_topic, partition), 0))
-            here = (position.generation, position.target_generation) == (
+            own = self._own_position((topic, partition), target_topic)
+            here = own is not None and (own.generation, own.target_generation) == (
                 row["generation"],
                 row["target_generation"],
             )
@@ -270,6 +273,12 @@ class FlowScope:
             asks_source=living and self.same_topic(topic),
             audited=tuple(self._audited.get(place, ())),
         )
+
+    def _own_position(self, key: TopicAndPartition, target_topic: str) -> TargetPosition | None:
+        """What the target has committed for a source partition, in this lake's generations."""
+        position = self._positions.get((target_topic, key[1]))
+        noted = tuple((one.number, one.topic_id) for one in self._noted.get(target_topic, ()))
+        return None if position is None else position.own(self._ids.ids(key), noted)
 
     def _allowed(self, row: ExtentRow, flying: Iterable[Extent]) -> Allowances:
         source = self._source_configs.get(row["topic"], {})

@@ -106,5 +106,5 @@ def test_producers_of_replays_end_and_one_of_a_flow_goes_on(
 
 
 def _job(name: str) -> ShardJob:
-    target = Target({"bootstrap.servers": "127.0.0.1:1"}, {}, "group", name, 1, transactional=False)
+    target = Target({"bootstrap.servers": "127.0.0.1:1"}, {}, "group", name, transactional=False)
     return ShardJob(ShardPlan(0, (), (), 0), target, task.WORKER)

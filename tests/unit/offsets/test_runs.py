@@ -12,8 +12,8 @@ from mirrorlake.offsets.runs import (
     Segment,
     Written,
     add_written,
-    decode_written,
-    encode_written,
+    decode_metadata,
+    encode_metadata,
     rebuild,
     runs_of,
     segments_of,
@@ -133,17 +133,28 @@ WRITTEN = st.lists(
 )
 
 
-@given(WRITTEN, st.integers(1, 1_000), st.integers(0, 9), st.integers(0, 9))
-def test_metadata_reads_back(
-    written: list[Written], shards: int, generation: int, target: int
-) -> None:
-    found = decode_written(encode_written(written, shards, generation, target))
-    assert found == CommittedMetadata(shards, generation, target, tuple(written))
+NUMBERS = st.integers(0, 9)
+IDS = st.sampled_from(["", "zUf7-GCUTkmm_Spf1OqQhA", "zUf7-GCUTkmm_Spf1OqQhA@1795925426000"])
 
 
-def test_metadata_of_the_version_before_is_of_the_first_target_generation() -> None:
-    assert decode_written("v1;2;1;5,7,3;10,4,1") == CommittedMetadata(
-        2, 1, 0, (Written(5, 7, 3), Written(15, 11, 1))
+@given(
+    st.builds(
+        CommittedMetadata,
+        NUMBERS,
+        NUMBERS,
+        WRITTEN.map(tuple),
+        source_id=IDS,
+        target_id=IDS,
+    )
+)
+def test_metadata_reads_back(metadata: CommittedMetadata) -> None:
+    assert decode_metadata(encode_metadata(metadata)) == metadata
+
+
+@pytest.mark.parametrize("version", ["v1;2;1", "v2;2;1;0"])
+def test_metadata_of_earlier_versions_has_no_ids(version: str) -> None:
+    assert decode_metadata(f"{version};5,7,3;10,4,1") == CommittedMetadata(
+        1, 0, (Written(5, 7, 3), Written(15, 11, 1))
     )
 
 
@@ -151,11 +162,12 @@ def test_metadata_of_the_version_before_is_of_the_first_target_generation() -> N
     "text",
     [
         "",
-        "v3;1;0;0",
+        "v4;0;0;;",
+        "v3;0;0;",
         "v2;1;0",
         "v1",
         "v1;1",
-        "v1;x;0",
+        "v1;1;x",
         "v1;1;0;1,2",
         "v1;1;0;1,2,3,4",
         "v1;1;0;a,b,c",
@@ -164,7 +176,7 @@ def test_metadata_of_the_version_before_is_of_the_first_target_generation() -> N
 )
 def test_metadata_of_somebody_else_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):
-        decode_written(text)
+        decode_metadata(text)
 
 
 def remembered(parts: list[tuple[list[int], int]]) -> list[Written]:

@@ -1,9 +1,10 @@
 """Positions of source topics in the generations that these have had."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.offsets.generations import Begun, SourceGenerations
+from mirrorlake.offsets.generations import Begun, SourceGenerations, number_of
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.ranges import OffsetRanges
 
@@ -52,3 +53,40 @@ def test_ranges_cover_what_each_offset_of_it_lies_in(
     each = {at for start, count in pairs for at in range(start, start + count + 1)}
     assert ranges.covers(first, first + more) is each.issuperset(range(first, first + more + 1))
     assert (first in ranges) is (first in each) and bool(ranges) is bool(pairs)
+
+
+ONE, OTHER, OWN = "zUf7-GCUTkmm", "b3Qx0sMOQm6x", "zUf7-GCUTkmm@1795925426000"
+KNOWN = SourceGenerations(
+    [
+        Begun("orders", 0, id=ONE),
+        Begun("orders", 1, 0, 50, id=OWN),
+        Begun("orders", 2, 1, 10, id="of another partition"),
+        Begun("orders", 3, id=OTHER),
+    ]
+).ids(KEY)
+
+
+@pytest.mark.parametrize(
+    ("number", "id_", "own"),
+    [
+        (0, ONE, 0),
+        (1, OWN, 1),
+        (3, OTHER, 3),
+        (2, OTHER, 3),  # a lake that was put back met it earlier, or later
+        (5, ONE, 0),
+        (1, "of no generation of ours", None),
+        (2, "of another partition", None),
+        (7, "of no generation of ours", None),
+        (1, "", 1),  # an earlier version wrote it
+        (7, "", 7),
+    ],
+)
+def test_a_generation_is_recognized_by_its_id(number: int, id_: str, own: int | None) -> None:
+    assert number_of(KNOWN, number, id_) == own
+
+
+def test_where_the_lake_has_no_id_the_number_is_all_that_is_known() -> None:
+    assert number_of((), 4, ONE) == 4, "a lake of before generations were noted"
+    assert number_of(((0, ""), (1, ONE)), 0, OTHER) == 0
+    assert number_of(((0, ""), (1, ONE)), 1, OTHER) is None
+    assert number_of(((0, ONE), (1, ONE)), 2, ONE) is None, "it may be either"

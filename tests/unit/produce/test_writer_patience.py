@@ -40,7 +40,6 @@ def job(lane: str, monkeypatch: pytest.MonkeyPatch) -> ShardJob:
         SLOW,
         "group",
         os.urandom(8).hex(),
-        1,
         transactional=True,
     )
     return ShardJob(ShardPlan(0, (PLAN,), (), ROWS), target, None)

@@ -1,4 +1,4 @@
-"""A `run --once` that was killed on its way is not healthy, for as long as none has gone on."""
+"""A run that was killed on its way is not healthy, for as long as none has gone on."""
 
 import json
 import socket
@@ -50,15 +50,18 @@ def dead_process() -> int:
     return int(told.stdout)
 
 
-def test_one_that_was_killed_needs_attention_until_the_next_one(lake: Lake, tmp_path: Path) -> None:
-    assert status(tmp_path, lake, "once")["healthy"], "none has ever been killed"
+@pytest.mark.parametrize(("mode", "command"), [("once", "run --once"), ("continuous", "run")])
+def test_one_that_was_killed_needs_attention_until_the_next_one(
+    lake: Lake, tmp_path: Path, mode: Mode, command: str
+) -> None:
+    assert status(tmp_path, lake, mode)["healthy"], "none has ever been killed"
     leave(lake, socket.gethostname(), dead_process())
-    found = status(tmp_path, lake, "once")
+    found = status(tmp_path, lake, mode)
     assert not found["healthy"] and [row["alert"] for row in found["alerts"]] == ["not_running"]
-    assert "`run --once` was killed before it came to its end" in found["attention"][0]
+    assert f"`{command}` was killed before it came to its end" in found["attention"][0]
     with Lease(lake, f"flow {FLOW}"):
-        assert status(tmp_path, lake, "once")["healthy"], "it goes on"
-    assert status(tmp_path, lake, "once")["healthy"], "and came to its end"
+        assert status(tmp_path, lake, mode)["healthy"], "it goes on"
+    assert status(tmp_path, lake, mode)["healthy"], "and came to its end"
 
 
 def test_of_what_is_run_or_known_elsewhere_nothing_is_said(lake: Lake, tmp_path: Path) -> None:
