@@ -24,7 +24,7 @@ _LEADER_MOVED = {
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
 }
-#: How long leaders are waited for once another one has answered; and those that did not answer the
+#: How long leaders are waited for once a question was answered; and those that did not answer the
 #: last time, once the others have, in seconds.
 LATE_SECONDS, SILENT_SECONDS = 4.0, 2.0
 #: How long a broker may take to say who leads, seconds.
@@ -134,10 +134,12 @@ def _wait(
 
 
 def _wait_for_each(futures: Iterable["Future[ListOffsetsResultInfo]"], seconds: float) -> None:
+    """Wait for answers, until none has come for so long: a leader of thousands of partitions that
+    has much to do answers one question after another."""
     until = time.monotonic() + seconds
     for future in futures:
-        if not future.done():
-            wait((future,), max(0.0, until - time.monotonic()))
+        if not future.done() and wait((future,), max(0.0, until - time.monotonic())).done:
+            until = time.monotonic() + seconds
 
 
 def _heard(

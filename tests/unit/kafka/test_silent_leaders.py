@@ -103,3 +103,17 @@ def test_a_cluster_that_is_slow_as_a_whole_is_given_its_time(
     assert connection.silent == {("t", 0), ("t", 3)}
     asked["t", 3].set_result(answer_of(9))
     assert connection.silent == {("t", 0)}, "one that is slow is no dead one"
+
+
+def test_one_that_answers_question_after_question_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As a broker that leads thousands and has much to do, for longer than a silent one is."""
+    monkeypatch.setattr(admin_offsets, "LATE_SECONDS", 1.0)
+    connection: Any = SimpleNamespace(
+        alias="west", silent=frozenset(), leader=lambda _topic, partition: partition
+    )
+    asked: Any = {("t", number): Future() for number in range(5)}
+    for (_, number), future in asked.items():
+        Timer(0.4 * number, future.set_result, [answer_of(number)]).start()
+    assert len(answers(connection, asked)) == 5 and not connection.silent
