@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 
 from mirrorlake.kafka.admin import ClusterAdmin
-from mirrorlake.offsets.known_starts import KnownStarts
+from mirrorlake.offsets.known_offsets import KnownOffsets
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
 #: How often `EndsNowAndThen` asks for the end of a log.
@@ -68,7 +68,7 @@ class LogStarts:
     def __init__(self, admin: ClusterAdmin, clock: Callable[[], float] = time.monotonic) -> None:
         self._admin = admin
         self._clock = clock
-        self._known = KnownStarts()
+        self._known = KnownOffsets()
 
     def forget(self) -> None:
         """Ask for all of them the next time: some are of logs that are over."""

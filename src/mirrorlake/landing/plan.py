@@ -28,12 +28,13 @@ from mirrorlake.landing.source_comparison import (
     position_of,
     recreated,
 )
+from mirrorlake.offsets.known_offsets import spread
 from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
 
 #: How long the leader of a partition that is read may not answer, seconds.
 SILENT_SECONDS = 20.0
 #: Of how many partitions on those that do not move are asked for their ends less often than a plan
-#: is compared; and how often, seconds.
+#: is compared; and how often, seconds, where they are not more than SPREAD_FROM.
 MANY, ALL_SECONDS = 200, 10.0
 
 
@@ -160,7 +161,7 @@ class LandingPlanner:
         those that have moved since, and those that did not answer; now and then all."""
         before, self._compared = self._compared, dict(covered)
         every, now = planned.plan.starts.keys(), self._clock()
-        if len(every) < MANY or now - self._all_asked >= ALL_SECONDS:
+        if len(every) < MANY or now - self._all_asked >= spread(ALL_SECONDS, len(every)):
             self._all_asked = now
             return every
         moved = {key for key, end in covered.items() if before.get(key) != end}

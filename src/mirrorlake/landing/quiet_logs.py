@@ -8,10 +8,12 @@ not tell, such as markers alone, is found when all are asked. What it should hav
 
 from collections.abc import Collection, Mapping
 
+from mirrorlake.offsets.known_offsets import spread
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: How often all are asked; and how often where the watch tells of one, because others may have
-#: begun with it, and it tells of those one by one where their batches are large.
+#: How often all are asked, where they are not more than SPREAD_FROM; and how often where the watch
+#: tells of one, because others may have begun with it, and it tells of those one by one where their
+#: batches are large.
 ALL_SECONDS, SOON_SECONDS = 10.0, 2.0
 #: A log that has not moved for so long is left to the watch.
 QUIET_SECONDS = 10.0
@@ -53,7 +55,8 @@ class QuietLogs:
             self._note_moved(key, now)
             self._untold.pop(key, None)
         self._has_told = self._has_told or bool(told)
-        if now - self._all_asked >= (SOON_SECONDS if self._has_told else ALL_SECONDS):
+        seconds = SOON_SECONDS if self._has_told else ALL_SECONDS
+        if now - self._all_asked >= spread(seconds, len(logs)):
             self._all_asked, self._has_told = now, False
             return logs
         return [*self._moved, *self._given]

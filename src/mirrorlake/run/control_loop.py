@@ -194,6 +194,7 @@ class ControlLoop:
 
     def finish(self) -> None:
         """A last sample, of where the flow ended."""
+        self._sampler.ask_for_all()
         self._do_all([self._sampling()])
 
     def _turn(self) -> float:

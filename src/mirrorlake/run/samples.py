@@ -3,16 +3,17 @@ new."""
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics
+from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.samples import newest_samples
-from mirrorlake.offsets.known_starts import KnownStarts
+from mirrorlake.offsets.known_offsets import SPREAD_FROM, KnownOffsets, spread
 from mirrorlake.offsets.lag import LagHistory
 from mirrorlake.offsets.open_transactions import Held, OpenTransactions
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
@@ -20,6 +21,9 @@ from mirrorlake.offsets.samples import SampleLog
 from mirrorlake.offsets.stalls import Stalls
 from mirrorlake.run.sample_rows import SampleRow, SampleValues, keep_known
 from mirrorlake.run.snapshot import Snapshot
+
+#: How often all ends are asked for, seconds, where they are more than SPREAD_FROM.
+_ALL_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -77,11 +81,13 @@ class Sampler:
         self._open = OpenTransactions()
         quiet = deployment.connections.topology.quiet_seconds(flow.name)
         self._stalls = Stalls(math.inf if once else quiet)
-        self._starts = KnownStarts()
+        self._starts, self._marks, self._ends = KnownOffsets(), KnownOffsets(), KnownOffsets()
         #: The source's last stable offsets at the last sample.
         self._stable: dict[PartitionGeneration, int] = {}
-        #: The partitions of which something waited at the last sample.
+        #: The partitions of which something waited at the last sample, and those that moved before
+        #: it.
         self._lagging: set[TopicAndPartition] = set()
+        self._moved: Set[TopicAndPartition] = frozenset()
         self._log: SampleLog[SampleValues] | None = None
         self._pause = deployment.connections.topology.lake.pace.samples
 
@@ -96,18 +102,27 @@ class Sampler:
         # before the poll, which then knows of all that the flow wrote in front of these ends
         target_ends = self._target_ends()
         self._look_for_losses(target_ends)
-        snapshot = self._before = poll()
+        before, snapshot = self._before, poll()
+        self._before = snapshot
         if snapshot is None:
             return None
+        self._moved = snapshot.moved_since(before)
         source = self._connections.admin(self.flow.source)
         places = {key: snapshot.generations.place(key) for key in target_ends.keys}
+        clock = time.monotonic()
         starts = self._starts.of(
-            time.monotonic(),
+            clock,
             places,
             lambda keys: source.start_offsets(keys, skip_silent=True),
             self._lagging,
         )
-        marks = source.end_offsets(target_ends.keys, committed=False, skip_silent=True)
+        marks = self._marks.of(
+            clock,
+            places,
+            lambda keys: source.end_offsets(keys, committed=False, skip_silent=True),
+            self._lagging | self._moved,
+            _every(len(places)),
+        )
         ends = self._stable_ends(places, marks)
         now = datetime.now(timezone.utc)
         log = self._log = self._log or self._seeded()
@@ -135,6 +150,11 @@ class Sampler:
             max((row["lag_seconds"] for row in counted), default=0.0),
             rows,
         )
+
+    def ask_for_all(self) -> None:
+        """Let the next sample ask for the ends of all partitions, however many they are."""
+        self._marks.forget()
+        self._ends.forget()
 
     def _stable_ends(
         self,
@@ -233,7 +253,25 @@ class Sampler:
         remote = [
             (names[t], p) for t, p in keys if names[t] in there and p < there[names[t]].partitions
         ]
-        return _TargetEnds(keys, names, target.end_offsets(remote, skip_silent=True))
+        return _TargetEnds(keys, names, self._ends_of(remote, target, names))
+
+    def _ends_of(
+        self,
+        mirrors: Sequence[TopicAndPartition],
+        target: ClusterAdmin,
+        names: Mapping[str, str],
+    ) -> Mapping[TopicAndPartition, int]:
+        """The ends of some target partitions: of many those that moved since they were asked for,
+        and all now and then. What another program writes there shows so much later."""
+        generations = {} if self._before is None else self._before.target_generations
+        moving = {(names.get(topic, ""), at) for topic, at in self._lagging | self._moved}
+        return self._ends.of(
+            time.monotonic(),
+            {(name, at): (name, at, generations.get(name)) for name, at in mirrors},
+            lambda keys: target.end_offsets(keys, skip_silent=True),
+            moving,
+            _every(len(mirrors)),
+        )
 
     def _row(
         self,
@@ -302,6 +340,11 @@ class Sampler:
                 since = _seconds_of(row["stalled_since"], row["at"])
                 self._stalls.seed(place, row["produced_end"], since, row["held_at"])
         return log
+
+
+def _every(logs: int) -> float:
+    """How often the ends of all of so many logs are asked for, seconds."""
+    return 0.0 if logs <= SPREAD_FROM else spread(_ALL_SECONDS, logs)
 
 
 def _time_of(seconds: float | None) -> datetime | None:

@@ -1,7 +1,7 @@
 """Where a flow is after one poll of its stage, and how other threads get to know it."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from mirrorlake.control.topic_sync import TargetTopics
@@ -51,6 +51,18 @@ class Snapshot:
             key in self.blocked or key[0] in self.left_out or targets.produced_topic(key[0]) is None
         )
         return self.caught_up and not waits
+
+    def moved_since(self, before: "Snapshot | None") -> Set[TopicAndPartition]:
+        """The partitions that were landed or produced further since another poll; all where there
+        was none."""
+        now = (self.covered, self.floors, self.written)
+        then = ({}, {}, {}) if before is None else (before.covered, before.floors, before.written)
+        return {
+            key
+            for ends, known in zip(now, then, strict=True)
+            for key, end in ends.items()
+            if known.get(key) != end
+        }
 
     def is_behind(self, place: PartitionGeneration, offset: int) -> bool:
         """Whether the flow has gone on behind an offset: further, or to a newer generation of the

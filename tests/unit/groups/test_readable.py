@@ -11,7 +11,7 @@ from mirrorlake.groups.logs import LogStarts
 from mirrorlake.groups.moves import MoveResult, mark_synced, standing_of
 from mirrorlake.groups.readable import Sides, bounded, readable_positions
 from mirrorlake.groups.sync_plan import READ_ON
-from mirrorlake.offsets.known_starts import ALL_SECONDS
+from mirrorlake.offsets.known_offsets import STARTS_SECONDS
 from mirrorlake.offsets.positions import (
     Committed,
     LogEnds,
@@ -199,6 +199,6 @@ def test_starts_are_asked_for_once_a_minute() -> None:
     assert starts.offsets_of(wanted) == {MIRROR: 0}
     admin.start = 9
     assert starts.offsets_of(wanted) == {MIRROR: 0}
-    now[0] = ALL_SECONDS
+    now[0] = STARTS_SECONDS
     assert starts.offsets_of(wanted) == {MIRROR: 9}
     assert [asked for asked in admin.asked if asked] == [{MIRROR}, {MIRROR}]

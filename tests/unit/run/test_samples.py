@@ -10,7 +10,9 @@ import pytest
 
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.transactions import OpenTransaction
+from mirrorlake.offsets import known_offsets
 from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.run import samples
 from mirrorlake.testing import MemoryCluster, MemoryLake
 from tests.support.sampling import Rows, Setting
 
@@ -60,6 +62,50 @@ def test_what_did_not_change_is_not_written_but_for_one() -> None:
     floors["orders", 7] = 6
     target.ends["east.orders"][7] = 6
     assert [row["partition"] for row in setting.sample(floors, caught_up=True)] == [7, 2]
+
+
+def test_of_many_partitions_those_that_move_are_asked_for_and_all_now_and_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A sample says of the others what they were, and the last one of a run asks for all."""
+    monkeypatch.setattr(samples, "SPREAD_FROM", 10)
+    monkeypatch.setattr(known_offsets, "SPREAD_FROM", 10)
+    source = MemoryCluster("east", {"orders": [5] * 40})
+    target = MemoryCluster("west", {"east.orders": [5] * 40})
+    asked: list[tuple[str, list[int]]] = []
+    for cluster in (source, target):
+        _write_down(monkeypatch, cluster, asked)
+    floors = {("orders", p): 5 for p in range(40)}
+    setting = Setting(source, target, never_sampled())
+    setting.sample(floors, caught_up=True)
+    assert {(alias, len(numbers)) for alias, numbers in asked} == {("east", 40), ("west", 40)}
+    setting.sample(floors, caught_up=True)  # what was written under the first one
+    asked.clear()
+    source.ends["orders"][7] = target.ends["east.orders"][7] = floors["orders", 7] = 6
+    source.ends["orders"][8] = 9  # of which landing has not heard
+    setting.sample(floors, caught_up=True)
+    assert setting.lag.rows["orders", 7]["source_end"] == 6 and setting.lag.records == 0
+    setting.sample(floors, caught_up=True)
+    assert setting.lag.rows["orders", 7]["target_end"] == 6
+    assert {(alias, *numbers) for alias, numbers in asked if numbers} == {("east", 7), ("west", 7)}
+    setting.sampler.ask_for_all()
+    setting.sample(floors)
+    assert setting.lag.records == 4
+    source.ends["orders"][8] = 12
+    setting.sample(floors)
+    assert setting.lag.records == 7, "what waits is asked for each time"
+
+
+def _write_down(
+    monkeypatch: pytest.MonkeyPatch, cluster: MemoryCluster, asked: list[tuple[str, list[int]]]
+) -> None:
+    ends = cluster.end_offsets
+
+    def end_offsets(keys: Collection[TopicAndPartition], **how: Any) -> Any:
+        asked.append((cluster.alias, [partition for _, partition in keys]))
+        return ends(keys, **how)
+
+    monkeypatch.setattr(cluster, "end_offsets", end_offsets)
 
 
 def test_of_logs_that_did_not_move_the_last_stable_offset_is_known(

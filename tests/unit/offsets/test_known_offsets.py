@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from mirrorlake.offsets.known_starts import ALL_SECONDS, KnownStarts
+from mirrorlake.offsets.known_offsets import STARTS_SECONDS, KnownOffsets
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 
 KEYS = [("t", number) for number in range(4)]
@@ -26,17 +26,17 @@ def places(generation: int = 0) -> dict[TopicAndPartition, PartitionGeneration]:
 
 
 def test_all_are_asked_for_once_a_minute() -> None:
-    source, starts = Source(), KnownStarts()
+    source, starts = Source(), KnownOffsets()
     assert starts.of(0.0, places(), source.ask) == dict.fromkeys(KEYS, 0)
     source.starts = dict.fromkeys(KEYS, 7)
-    assert starts.of(ALL_SECONDS - 1, places(), source.ask) == dict.fromkeys(KEYS, 0)
-    assert starts.of(ALL_SECONDS, places(), source.ask) == dict.fromkeys(KEYS, 7)
+    assert starts.of(STARTS_SECONDS - 1, places(), source.ask) == dict.fromkeys(KEYS, 0)
+    assert starts.of(STARTS_SECONDS, places(), source.ask) == dict.fromkeys(KEYS, 7)
     assert source.asked == [set(KEYS), set(KEYS)]
 
 
 def test_where_a_flow_is_late_the_start_is_the_one_of_now() -> None:
     """What retention has deleted is no longer waited for."""
-    source, starts = Source(), KnownStarts()
+    source, starts = Source(), KnownOffsets()
     starts.of(0.0, places(), source.ask)
     source.starts = dict.fromkeys(KEYS, 7)
     assert starts.of(10.0, places(), source.ask, {KEYS[2]}) == {
@@ -46,7 +46,7 @@ def test_where_a_flow_is_late_the_start_is_the_one_of_now() -> None:
 
 
 def test_a_topic_that_was_made_again_begins_where_its_own_log_does() -> None:
-    source, starts = Source(), KnownStarts()
+    source, starts = Source(), KnownOffsets()
     source.starts = dict.fromkeys(KEYS, 1_000)
     starts.of(0.0, places(), source.ask)
     source.starts = dict.fromkeys(KEYS, 0)
@@ -54,7 +54,7 @@ def test_a_topic_that_was_made_again_begins_where_its_own_log_does() -> None:
 
 
 def test_a_leader_that_does_not_answer_is_asked_again() -> None:
-    source, starts = Source(), KnownStarts()
+    source, starts = Source(), KnownOffsets()
     starts.of(0.0, places(), source.ask)
     source.silent = {KEYS[0], KEYS[1]}
     late = starts.of(1.0, places(), source.ask, {KEYS[0]})
