@@ -4,14 +4,15 @@ other."""
 import logging
 import time
 from collections.abc import Collection, Iterable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from functools import partial
 
-from confluent_kafka import OFFSET_END, IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_END, IsolationLevel, KafkaError, KafkaException
 from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec
 
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, AdminConnection
 from mirrorlake.kafka.answered_offsets import answered_offset
+from mirrorlake.kafka.offset_questions import OffsetAnswer, ask_offsets
 from mirrorlake.kafka.refusals import reason_of
 from mirrorlake.offsets.positions import LogEnd, LogEnds, TopicAndPartition
 
@@ -30,7 +31,7 @@ LATE_SECONDS, SILENT_SECONDS = 4.0, 2.0
 #: How long a broker may take to say who leads, seconds.
 _METADATA_SECONDS = 5.0
 #: What each partition's leader will answer.
-OffsetRequests = Mapping[TopicAndPartition, "Future[ListOffsetsResultInfo]"]
+OffsetRequests = Mapping[TopicAndPartition, OffsetAnswer]
 
 
 def ask(
@@ -43,14 +44,11 @@ def ask(
     requests at once, and each leader by itself as far as they are known, since answers to a
     question come together; apart those that did not answer the last time."""
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    asked: dict[TopicAndPartition, Future[ListOffsetsResultInfo]] = {}
+    asked: dict[TopicAndPartition, OffsetAnswer] = {}
     for keys in _questions(connection, partitions):
-        futures = connection.connected().client.list_offsets(
-            dict.fromkeys((TopicPartition(*key) for key in keys), spec),
-            isolation_level=level,
-            request_timeout=ANSWER_SECONDS,
-        )
-        asked |= {(key.topic, key.partition): future for key, future in futures.items()}
+        client = connection.connected().client
+        question = ask_offsets(client, keys, spec, level, ANSWER_SECONDS)
+        asked |= {key: OffsetAnswer(question, key) for key in keys}
     return asked
 
 
@@ -123,30 +121,32 @@ def _wait(
     """Wait for answers, for ANSWER_SECONDS where no leader gives one; for those not for long that
     did not give one `before`. Of each question one is waited for: to wait for thousands at once
     takes the lock of each, several times."""
-    if all(future.done() for future in asked.values()):
+    if all(answer.done() for answer in asked.values()):
         return
-    ones = {asked[keys[-1]] for keys in _questions(connection, asked) if keys[-1] not in before}
+    ones = {
+        asked[keys[-1]].future: asked[keys[-1]]
+        for keys in _questions(connection, asked)
+        if keys[-1] not in before
+    }
     answered, late = wait(ones, 0.0)
-    while late and all(future.exception() for future in answered):
+    while late and all(ones[future].exception() for future in answered):
         answered, late = wait(late, return_when=FIRST_COMPLETED)
     _wait_for_each([asked[key] for key in asked if key not in before], LATE_SECONDS)
     _wait_for_each([asked[key] for key in before], SILENT_SECONDS)
 
 
-def _wait_for_each(futures: Iterable["Future[ListOffsetsResultInfo]"], seconds: float) -> None:
+def _wait_for_each(answers: Iterable[OffsetAnswer], seconds: float) -> None:
     """Wait for answers, until none has come for so long: a leader of thousands of partitions that
     has much to do answers one question after another."""
     until = time.monotonic() + seconds
-    for future in futures:
+    for future in {answer.future: None for answer in answers}:
         if not future.done() and wait((future,), max(0.0, until - time.monotonic())).done:
             until = time.monotonic() + seconds
 
 
-def _heard(
-    connection: AdminConnection, key: TopicAndPartition, future: "Future[ListOffsetsResultInfo]"
-) -> None:
+def _heard(connection: AdminConnection, key: TopicAndPartition, answer: OffsetAnswer) -> None:
     """Give a leader that answers late the whole time again; called by librdkafka."""
-    if future.exception() is None and future.result().offset >= 0:
+    if answer.exception() is None and answer.result().offset >= 0:
         connection.silent = connection.silent.difference([key])
 
 

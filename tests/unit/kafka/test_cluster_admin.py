@@ -1,17 +1,20 @@
 """What an admin client makes of refusals: one that is over must not stand for a slow answer later.
 No Kafka."""
 
-from concurrent.futures import Future
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_END, OFFSET_INVALID, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_END, OFFSET_INVALID, KafkaError, KafkaException
 from confluent_kafka.admin import OffsetSpec
 
 from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, ClusterUnusable
+from mirrorlake.kafka import admin_offsets
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
+from mirrorlake.kafka.offset_questions import OffsetQuestion
 from mirrorlake.offsets.positions import LogEnds
+from tests.support.offset_answers import by_partition, question_of
 
 
 class Answers:
@@ -75,41 +78,23 @@ def test_both_mean_that_the_cluster_cannot_be_used() -> None:
     )
 
 
-def offset(number: int) -> "Future[SimpleNamespace]":
-    """What a leader answered."""
-    answer: Future[SimpleNamespace] = Future()
-    answer.set_result(SimpleNamespace(offset=number, leader_epoch=3, timestamp=-1))
-    return answer
-
-
-class Offsets(Answers):
-    """A client whose answers are given: by partition, and by whether the start of a log is asked
-    for."""
-
-    def __init__(self, starts: list[int], ends: list[int]) -> None:
-        super().__init__()
-        self._offsets = {True: starts, False: ends}
-
-    def list_offsets(self, request: dict[TopicPartition, OffsetSpec], **_options: object) -> object:
-        return {
-            key: offset(self._offsets[isinstance(spec, type(OffsetSpec.earliest()))][key.partition])
-            for key, spec in request.items()
-        }
-
-
-def test_an_offset_that_no_broker_answered_is_none() -> None:
+def test_an_offset_that_no_broker_answered_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """librdkafka ends a question without an error where a partition lost its leader meanwhile."""
     admin, keys = made()[0], [("t", number) for number in range(3)]
-    client = Offsets([0, 0, OFFSET_INVALID], [7, OFFSET_INVALID, 9])
-    admin._connection.current.client = client  # type: ignore[assignment]
+    starts, ends = [0, 0, OFFSET_INVALID], [7, OFFSET_INVALID, 9]
+
+    def asked(_client: object, keys: list[Any], spec: OffsetSpec, *_: object) -> OffsetQuestion:
+        first = isinstance(spec, type(OffsetSpec.earliest()))
+        return question_of(by_partition(keys, starts if first else ends))
+
+    monkeypatch.setattr(admin_offsets, "ask_offsets", asked)
     assert admin.end_offsets(keys, skip_silent=True) == {("t", 0): 7, ("t", 2): 9}
     assert admin.start_offsets(keys, skip_silent=True) == {("t", 0): 0, ("t", 1): 0}
     assert admin.log_ends(keys) == {("t", 0): LogEnds(0, 7, 3)}
     for ask in (admin.start_offsets, admin.end_offsets):
         with pytest.raises(KafkaException, match="LEADER_NOT_AVAILABLE"):
             ask(keys)
-    client = Offsets([0] * 3, [7, OFFSET_END, OFFSET_INVALID])
-    admin._connection.current.client = client  # type: ignore[assignment]
+    ends = [7, OFFSET_END, OFFSET_INVALID]
     assert admin.offsets_at(keys[:2], 1) == {("t", 0): 7}, "no record is so late"
     with pytest.raises(KafkaException, match="LEADER_NOT_AVAILABLE"):
         admin.offsets_at(keys, 1)
@@ -122,12 +107,11 @@ def test_many_partitions_are_asked_for_in_several_questions(
     admin, _ = made()
     sizes = list[int]()
 
-    def list_offsets(asked: dict[TopicPartition, OffsetSpec], **_given: object) -> object:
-        sizes.append(len(asked))
-        return {place: offset(place.partition) for place in asked}
+    def asked(_client: object, keys: list[Any], *_: object) -> OffsetQuestion:
+        sizes.append(len(keys))
+        return question_of({key: key[1] for key in keys})
 
-    client = SimpleNamespace(list_offsets=list_offsets, poll=lambda _seconds: 0)
-    monkeypatch.setattr(admin._connection.current, "client", client)
+    monkeypatch.setattr(admin_offsets, "ask_offsets", asked)
     keys = [("t", number) for number in range(1_010)]
     assert admin.end_offsets(iter(keys)) == {key: key[1] for key in keys}
     assert sum(sizes) == len(keys) and max(sizes) <= 250 and len(sizes) == 5

@@ -2,18 +2,18 @@
 
 import logging
 import time
-from concurrent.futures import Future
 from threading import Timer
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError
 
 from mirrorlake.kafka import admin_offsets
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_offsets import answers
 from tests.support.mock_kafka import mock_brokers
+from tests.support.offset_answers import LateAnswer, offset_answer
 from tests.support.waiting import until
 
 
@@ -34,10 +34,10 @@ def test_a_leader_that_has_just_moved_is_no_warning(
     connection: Any = SimpleNamespace(
         alias="west", current=SimpleNamespace(client=client), silent=frozenset()
     )
-    future: Any = Future()
-    future.set_exception(KafkaException(KafkaError(code)))
+    late = LateAnswer(("orders", 0))
+    late.set(KafkaError(code))
     with caplog.at_level(logging.DEBUG, "mirrorlake.kafka.admin_offsets"):
-        assert answers(connection, {("orders", 0): future}) == {}
+        assert answers(connection, {("orders", 0): late.answer}) == {}
     (line,) = caplog.records
     assert line.levelname == level and "such as orders-0" in line.getMessage()
     assert len(asked) == (code != KafkaError._TIMED_OUT), "it learns who leads now"
@@ -74,10 +74,6 @@ def test_a_leader_that_does_not_answer_is_waited_for_once(monkeypatch: pytest.Mo
         assert asked()[0] == 4 and asked()[0] == 4
 
 
-def answer_of(offset: int) -> Any:
-    return SimpleNamespace(offset=offset, leader_epoch=None)
-
-
 def test_a_cluster_that_is_slow_as_a_whole_is_given_its_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -90,18 +86,17 @@ def test_a_cluster_that_is_slow_as_a_whole_is_given_its_time(
         silent=frozenset(),
         leader=lambda _topic, partition: partition,
     )
-    asked: Any = {("t", number): Future() for number in range(4)}
-    asked["t", 0].set_exception(KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE)))
-    timers = [Timer(0.6, asked["t", 1].set_result, [answer_of(7)])]
-    timers.append(Timer(0.7, asked["t", 2].set_result, [answer_of(8)]))
-    for timer in timers:
-        timer.start()
+    late = [LateAnswer(("t", number)) for number in range(4)]
+    asked = {("t", number): each.answer for number, each in enumerate(late)}
+    late[0].set(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
+    Timer(0.6, late[1].set, [offset_answer(7)]).start()
+    Timer(0.7, late[2].set, [offset_answer(8)]).start()
     assert {key: answer.offset for key, answer in answers(connection, asked).items()} == {
         ("t", 1): 7,
         ("t", 2): 8,
     }
     assert connection.silent == {("t", 0), ("t", 3)}
-    asked["t", 3].set_result(answer_of(9))
+    late[3].set(offset_answer(9))
     assert connection.silent == {("t", 0)}, "one that is slow is no dead one"
 
 
@@ -113,7 +108,8 @@ def test_one_that_answers_question_after_question_is_waited_for(
     connection: Any = SimpleNamespace(
         alias="west", silent=frozenset(), leader=lambda _topic, partition: partition
     )
-    asked: Any = {("t", number): Future() for number in range(5)}
-    for (_, number), future in asked.items():
-        Timer(0.4 * number, future.set_result, [answer_of(number)]).start()
+    late = [LateAnswer(("t", number)) for number in range(5)]
+    asked = {("t", number): each.answer for number, each in enumerate(late)}
+    for number, each in enumerate(late):
+        Timer(0.4 * number, each.set, [offset_answer(number)]).start()
     assert len(answers(connection, asked)) == 5 and not connection.silent

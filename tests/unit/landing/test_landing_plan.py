@@ -18,6 +18,7 @@ from mirrorlake.landing.source_comparison import (
     Loss,
     TopicGeneration,
 )
+from mirrorlake.offsets import known_offsets
 from mirrorlake.offsets.positions import LogEnd, TopicAndPartition
 from tests.support.landing_model import T0, T1, Log, Model
 
@@ -299,6 +300,11 @@ def test_of_many_partitions_those_that_move_are_asked_for_each_time(
     model.now += ALL_SECONDS
     assert planner.differs(planned, covered), "another leader of one that does not move"
     model.logs[T1].epoch, model.silent = 0, {T1}
+    monkeypatch.setattr(known_offsets, "SPREAD_FROM", MANY // 2)
+    model.now += ALL_SECONDS
+    del asked[:]
+    assert not planner.differs(planned, covered)
+    assert asked == [0], "of so many all are asked for half as often"
     model.now += ALL_SECONDS
     del asked[:]
     for _ in range(2):

@@ -4,10 +4,12 @@ what is quiet is asked for seldom."""
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.landing.quiet_logs import ALL_SECONDS, QUIET_SECONDS, SOON_SECONDS, QuietLogs
+from mirrorlake.offsets import known_offsets
 from mirrorlake.offsets.positions import TopicAndPartition
 from tests.support.growth import LINEAR, SAME, Name, growth
 
@@ -62,6 +64,18 @@ def idle(tells: bool = True, keys: Collection[TopicAndPartition] = KEYS) -> Sour
 def test_what_is_quiet_is_asked_for_every_ten_seconds() -> None:
     asked = [turn for turn in idle().turns(60) if turn]
     assert len(asked) <= 60 / ALL_SECONDS and all(set(turn) == set(KEYS) for turn in asked)
+
+
+def test_of_more_than_two_thousand_as_many_are_asked_for_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(known_offsets, "SPREAD_FROM", len(KEYS) // 3)
+    source = idle()
+    asked = [turn for turn in source.turns(120) if turn]
+    assert 0 < len(asked) <= 120 / ALL_SECONDS / 3
+    source.ends["t", 3] += 1
+    source.turn()
+    assert source.reached["t", 3] == 6, "the watch tells of it as soon as of any"
 
 
 def test_the_first_record_is_asked_for_in_the_next_turn() -> None:
