@@ -93,6 +93,7 @@ class TargetTopics:
             pending=self._pending,
         )
         self._unreported = UnreportedTopics(self._target, self.generations, self._making)
+        self._produced: dict[str, str | None] = {}
         self._there: Mapping[str, TopicInfo] = {}
         self._ready: dict[str, int] = {}  # target topic -> partitions known to be there
         self._answered = float("-inf")
@@ -111,9 +112,10 @@ class TargetTopics:
     def produced_topic(self, topic: str) -> str | None:
         """The target topic of a staged topic; None where its records are not to be produced
         (now)."""
-        if not self.selection.selects(topic) or self.flow.pauses(topic):
-            return None
-        return self.remote_topic(topic)
+        if topic not in self._produced:  # asked for each partition, again and again
+            stays = not self.selection.selects(topic) or self.flow.pauses(topic)
+            self._produced[topic] = None if stays else self.remote_topic(topic)
+        return self._produced[topic]
 
     def closed(self) -> dict[str, TargetRefused | None]:
         """Source topics whose records must not be produced for now, and why; None where an operator

@@ -39,20 +39,31 @@ NOTES_SECONDS = 60.0
 #: How long a task that failed waits at least, seconds: heartbeats would otherwise complain every
 #: second.
 RETRY_SECONDS = 10.0
+#: How many times the CPU time of a turn it is at least until the next one of the same task: of
+#: thousands of partitions or groups each takes a twentieth of a core, and comes less often.
+SHARE = 20.0
 #: How long commands may move groups, seconds, until operators hear that the flow moves none.
 MOVED_SECONDS = 1800.0
 
 
 @dataclass
 class ControlTask:
-    """Something to do every `seconds`; `due` is when next, by the monotonic clock. Not `once`: only
-    while it runs."""
+    """Something to do every `seconds`, and less often where a turn of it takes long: `spent` is the
+    CPU time of the last one. `due` is when next, by the monotonic clock. Not `once`: only while it
+    runs."""
 
     name: str
     seconds: float
     work: Callable[[], object]
     due: float = 0.0
     once: bool = True
+    spent: float = 0.0
+
+    def next_due(self, now: float, spent: float, pause: float) -> None:
+        """Take a turn's CPU time, of this thread, and wait for `pause` seconds at least. By the
+        smaller one of two: the first turn has to learn what later ones know."""
+        self.spent, before = spent, self.spent
+        self.due = now + max(pause, self.seconds, SHARE * min(spent, before))
 
 
 class ControlLoop:
@@ -202,9 +213,11 @@ class ControlLoop:
         tasks = self._begun = self._begun or self._begin()
         for task in tasks:
             if not self.thread.stopping.is_set() and time.monotonic() >= task.due:
+                began = time.thread_time()
                 self._do(task)
+                spent = time.thread_time() - began
                 pause = RETRY_SECONDS if self._incidents.is_failing(task.name) else 0.0
-                task.due = time.monotonic() + max(pause, task.seconds)
+                task.next_due(time.monotonic(), spent, pause)
         if self._incidents.is_failing(TURN):
             self._incidents.succeeded(TURN)
         return max(0.05, min(task.due for task in tasks) - time.monotonic())

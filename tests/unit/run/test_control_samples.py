@@ -10,7 +10,7 @@ import pytest
 
 from mirrorlake.errors import LeaseTaken, MapError, MirrorlakeError
 from mirrorlake.run import control_loop
-from mirrorlake.run.control_loop import MOVED_SECONDS, ControlLoop
+from mirrorlake.run.control_loop import MOVED_SECONDS, ControlLoop, ControlTask
 
 
 @pytest.mark.parametrize(
@@ -86,3 +86,13 @@ def test_groups_that_a_command_moves_for_ever_are_news(monkeypatch: pytest.Monke
     ControlLoop._sync_groups(loop)
     taken[0] = True
     ControlLoop._sync_groups(loop)  # by another one
+
+
+def test_what_takes_long_comes_less_often_but_for_its_first_turn() -> None:
+    """As what goes by all groups and partitions does where these are thousands."""
+    task = ControlTask("checkpoints", 10.0, lambda: None)
+    for spent, wait in [(3.0, 10.0), (0.1, 10.0), (2.0, 10.0), (1.0, 20.0), (1.5, 20.0)]:
+        task.next_due(100.0, spent, 0.0)
+        assert task.due == 100.0 + wait, spent
+    task.next_due(100.0, 0.0, control_loop.RETRY_SECONDS + 5.0)
+    assert task.due == 100.0 + control_loop.RETRY_SECONDS + 5.0, "one that failed"
