@@ -55,8 +55,9 @@ class QuietLogs:
             self._note_moved(key, now)
             self._untold.pop(key, None)
         self._has_told = self._has_told or bool(told)
-        seconds = SOON_SECONDS if self._has_told else ALL_SECONDS
-        if now - self._all_asked >= spread(seconds, len(logs)):
+        # A fetch is answered with the first record, so of many that begin few are told with it.
+        seconds = SOON_SECONDS if self._has_told else spread(ALL_SECONDS, len(logs))
+        if now - self._all_asked >= seconds:
             self._all_asked, self._has_told = now, False
             return logs
         return [*self._moved, *self._given]

@@ -1,15 +1,19 @@
 """Workers that read the stage's files: what is not in rising order is found before the first row is
 handed on."""
 
+import itertools
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mirrorlake.errors import LayoutError
+from mirrorlake.produce import stage_files
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan, ShardPlan
-from mirrorlake.produce.stage_files import batch_rows, read_shard, rows_by_partition
+from mirrorlake.produce.stage_files import batch_rows, gathered, read_shard, rows_by_partition
 
 
 def written(path: Path, rows: list[tuple[str, int, int]], cluster: str = "east") -> str:
@@ -122,3 +126,59 @@ def test_the_larger_records_are_the_fewer_are_decoded_at_a_time(
         rows = batch_rows(file, [0, 1])
         assert most * 0.95 <= rows <= most
         assert batch_rows(file, []) >= 1
+
+
+ROWS = st.lists(
+    st.tuples(st.sampled_from("tuv"), st.integers(0, 1), st.integers(0, 99)),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(st.lists(ROWS, max_size=8))
+def test_small_files_are_gathered_in_their_order(files: list[list[tuple[str, int, int]]]) -> None:
+    """A column that a file leaves out for having no value is null in what others have of it."""
+    batches = []
+    for number, rows in enumerate(files):
+        columns = {
+            "topic": pa.array([topic for topic, *_ in rows]),
+            "partition": pa.array([0] * len(rows), pa.int32()),
+            "generation": pa.array([generation or None for _, generation, _ in rows], pa.int32()),
+            "offset": pa.array([offset for *_, offset in rows]),
+        }
+        if number % 2:
+            columns["header_names"] = pa.array([b"n"] * len(rows))
+        batches.append(pa.record_batch(columns))
+    together = [row for batch in gathered(batches) for row in batch.to_pylist()]
+    assert {len([*gathered(batches)]), bool(files)} in ({1}, {0})
+    for place in itertools.product("tuv", (0, 1)):
+        came = [offset for rows in files for *at, offset in rows if tuple(at) == place]
+        mine = [row for row in together if (row["topic"], row["generation"] or 0) == place]
+        assert [row["offset"] for row in mine] == came
+    keys = [(row["topic"], row["partition"], row["generation"]) for row in together]
+    assert len(files) < 2 or len(list(itertools.groupby(keys))) == len(set(keys))
+
+
+def test_what_is_landed_often_over_many_partitions_is_a_chunk_of_each(tmp_path: Path) -> None:
+    files = [
+        written(tmp_path / f"{number}", [(topic, 0, number) for topic in "abct"])
+        for number in range(10)
+    ]
+    chunks = [chunk.column("offset").to_pylist() for _, chunk in read_shard(shard(files), {})]
+    assert chunks == [list(range(10))]
+
+
+def test_what_is_large_is_not_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage_files, "_BATCH_ROWS", 5)
+    sizes = [3, 2, 4, 7, 1]
+    batches = [
+        pa.record_batch(
+            {
+                "topic": pa.array(["t"] * size),
+                "partition": pa.array([0] * size),
+                "generation": pa.array([0] * size),
+            }
+        )
+        for size in sizes
+    ]
+    assert [batch.num_rows for batch in gathered(batches)] == [5, 4, 7, 1]
