@@ -246,8 +246,9 @@ class LandingWorker:
                 self._query = None
             if query.sink.compared:
                 forget_query(self._lake, self.alias, query.name)
+        # What one that is fenced says that it covered may be what Delta has skipped.
+        self._check_owner(query)
         if not query.sink.compared:
-            self._check_owner(query)
             named = self._flows.named()
             self._unread.make_up(planned, named, landing, client.now, own=query.name)
         if is_over and self._lease.held:

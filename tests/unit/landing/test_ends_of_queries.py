@@ -107,6 +107,21 @@ def test_what_the_last_batch_before_a_stop_has_not_read_is_reported(
     assert len(made_up) == 3, "not what another process reads now"
 
 
+def test_one_that_was_fenced_tells_no_other_process_what_it_covered(
+    worker: LandingWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Delta skips the batches of such a one, and Spark reports them as done."""
+    monkeypatch.setattr(landing_worker, "start_landing", lambda *_, **__: Query(None, False))
+    monkeypatch.setattr(Query, "fenced", lambda _: True)
+    noted: list[bool] = []
+    monkeypatch.setattr(worker, "_tell_others", noted.append)
+    monkeypatch.setattr(type(worker._lease), "held", True, raising=False)
+    worker.thread.stop()
+    with pytest.raises(Fenced):
+        worker._land()
+    assert not noted
+
+
 def test_what_a_batch_has_not_read_is_reported_where_a_topic_is_gone_as_well(
     worker: LandingWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
