@@ -188,21 +188,12 @@ def _idle_patterns(flow: ResolvedFlow) -> Iterator[Problem]:
 def _there(
     flows: Iterable[ResolvedFlow], topics: Mapping[str, Collection[str]]
 ) -> dict[str, set[str]]:
-    """The names of topics by cluster: of those that are there, and that flows make from these, one
-    after another."""
+    """The names of topics by cluster: of those that are there, and that flows make from these."""
     there = {alias: set(names) for alias, names in topics.items()}
-    flows = list(flows)
-    grows = True
-    for _ in flows:  # as often as a chain of them is long: in a circle names may grow for ever
-        if not grows:
-            break
-        grows = False
-        for flow in flows:
-            names = there.get(flow.source, ())
-            made = {flow.target_topic(name) for name in names if flow.selection.selects(name)}
-            known = there.setdefault(flow.target, set())
-            grows = grows or not made <= known
-            known |= made
+    for flow in flows:
+        made = there.setdefault(flow.target, set())
+        names = topics.get(flow.source, ())
+        made.update(flow.target_topic(name) for name in names if flow.selection.selects(name))
     return there
 
 

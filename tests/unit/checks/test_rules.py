@@ -648,19 +648,3 @@ def test_a_pattern_that_matches_no_topic_of_the_source_is_noted(
     if settings["topics"] == ["oders"]:
         assert "(there is orders)" in problems[0].fix
     assert check_flows(file.active_flows(), {}, {}) == [], "of a silent cluster nothing is known"
-
-
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize(("pattern", "rules"), [("west.east.orders", []), ("oders", ["no-match"])])
-def test_a_pattern_of_a_mirror_of_a_mirror_is_no_misspelt_one(
-    pattern: str, rules: list[str], reverse: bool
-) -> None:
-    """None of the three clusters has any of the mirrors yet."""
-    chain: dict[str, Any] = {
-        "east->west": {"topics": ["orders"]},
-        "west->north": {"topics": [r"east\.orders"]},
-        "north->south": {"topics": [pattern]},
-    }
-    file = topology(dict(reversed(chain.items())) if reverse else chain)
-    topics = {"east": ["orders"], "west": ["t"], "north": ["t"], "south": ["t"]}
-    assert [problem.rule for problem in check_flows(file.active_flows(), {}, topics)] == rules
