@@ -187,13 +187,15 @@ class Worker:
             else:
                 logger.error("%s; trying again", failure.problem, exc_info=failure.error)
         except Exception as error:
-            # a lake that is away fails each report alike: its trace is worth telling once
+            # A lake that is away fails each report alike: the trace of what has no words of ours is
+            # worth telling once.
+            has_words = isinstance(error, (MirrorlakeError, OSError))
             logger.error(
                 "%s: that it failed could not be reported (%s): %s",
                 self.name,
                 text_of(error),
                 failure.problem,
-                exc_info=self._is_heard,
+                exc_info=self._is_heard and not has_words,
             )
             self._is_heard = False
             return False

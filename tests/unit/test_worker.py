@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mirrorlake.errors import ClusterUnreachable, MirrorlakeError
+from mirrorlake.errors import ClusterUnreachable, LakeError, MirrorlakeError
 from mirrorlake.worker import Failure, Retry, Worker
 
 SECONDS = 20.0
@@ -197,8 +197,20 @@ def test_what_the_last_turn_failed_with_is_what_a_stop_finds(
     assert str(ended(worker).error) == "work stopped: disk full" and turns.taken == 1
 
 
+@pytest.mark.parametrize(
+    ("broken", "traces"),
+    [
+        (RuntimeError("nor does the lake take it"), [True, False]),
+        (OSError("nor does the lake take it"), [False, False]),
+        (LakeError("nor does the lake take it"), [False, False]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
 def test_a_report_that_breaks_does_not_stop_the_work(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    broken: Exception,
+    traces: list[bool],
 ) -> None:
     turns = Turns(monkeypatch, *[OSError("disk full")] * 3, 0.0, None)
     reports: list[Failure] = []
@@ -206,7 +218,7 @@ def test_a_report_that_breaks_does_not_stop_the_work(
     def report(failure: Failure) -> None:
         reports.append(failure)
         if len(reports) < 3:
-            raise OSError("nor does the lake take it")
+            raise broken
 
     worker = Worker("work", turns.turn, Retry(report=report, pauses=(1.0,)))
     turns.at_once(worker)
@@ -214,7 +226,7 @@ def test_a_report_that_breaks_does_not_stop_the_work(
     assert [failure.attempt for failure in reports] == [0, 1, 2], "the next one is reported again"
     unheard = [each for each in caplog.records if "could not be reported" in each.getMessage()]
     assert "(nor does the lake take it): work stopped: disk full" in unheard[0].getMessage()
-    assert [bool(each.exc_info) for each in unheard] == [True, False], "one trace is enough"
+    assert [bool(each.exc_info) for each in unheard] == traces, "where a sentence says it, none"
 
 
 def test_what_ended_it_is_reported_until_that_comes_through(
