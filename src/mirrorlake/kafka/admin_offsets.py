@@ -57,7 +57,7 @@ def _questions(
 ) -> list[list[TopicAndPartition]]:
     """The partitions of each question, by what is known of their leaders."""
     groups: dict[tuple[int | None, bool], list[TopicAndPartition]] = {}
-    for key in partitions:
+    for key in dict.fromkeys(partitions):  # librdkafka refuses a question that has one twice
         groups.setdefault((connection.leader(*key), key in connection.silent), []).append(key)
     return [
         keys[start : start + _AT_ONCE]

@@ -63,6 +63,7 @@ def test_a_leader_that_does_not_answer_is_waited_for_once(monkeypatch: pytest.Mo
             return len(ends), time.monotonic() - began
 
         until(lambda: asked()[0] == 4, "all answer")
+        assert len(admin.end_offsets([*keys, *keys], skip_silent=True)) == 4, "each asked for once"
         assert admin.topics()
         kafka.answer_after(2, 5.0)
         for _ in range(3):
