@@ -1,6 +1,5 @@
 """Schedules that the simulation found, step by step, so that they are tried whatever the seeds."""
 
-from collections.abc import Iterator
 from copy import deepcopy
 
 import pytest
@@ -10,14 +9,6 @@ from tests.simulation.driver import Driver
 from tests.simulation.kafka import ODD
 from tests.simulation.schedule import Schedule
 from tests.simulation.steps import Fault, TaskFailed
-
-
-@pytest.fixture
-def schedule() -> Iterator[Schedule]:
-    machine = Schedule()
-    machine.begin(number=0)
-    yield machine
-    machine.close()
 
 
 def test_a_producer_asks_for_the_position_of_a_partition_that_it_meets_in_a_later_batch(

@@ -1,7 +1,7 @@
 """A lake goes on as it was some time ago, as from a backup, while the clusters did not: what it
 lacks is landed again, where the target has it is found by its content, and none is sent twice."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from functools import partial
 from typing import Any
@@ -168,14 +168,6 @@ class NewerGenerations(OlderLake):
             self._resolve()
         for name in ("land", "produce", "append_map")[: 2 + dice.upto(1)]:
             self._do(name, 0, None)
-
-
-@pytest.fixture
-def schedule() -> Iterator[Schedule]:
-    machine = Schedule()
-    machine.begin(number=0)
-    yield machine
-    machine.close()
 
 
 @pytest.mark.parametrize("knew", [True, False])

@@ -84,7 +84,7 @@ def arrived(
     warning, unless all it takes is to ask another broker, as of a topic that has just been made."""
     by_partition, silent, codes = {}, {}, set()
     before = connection.silent.intersection(asked)
-    _wait(connection, asked, before)
+    _wait(asked, before)
     for key, future in asked.items():
         if not future.done():
             again = "it did not answer the last time either"
@@ -115,19 +115,12 @@ def arrived(
     return by_partition, codes
 
 
-def _wait(
-    connection: AdminConnection, asked: OffsetRequests, before: Collection[TopicAndPartition]
-) -> None:
+def _wait(asked: OffsetRequests, before: Collection[TopicAndPartition]) -> None:
     """Wait for answers, for ANSWER_SECONDS where no leader gives one; for those not for long that
-    did not give one `before`. Of each question one is waited for: to wait for thousands at once
-    takes the lock of each, several times."""
+    did not give one `before`."""
     if all(answer.done() for answer in asked.values()):
         return
-    ones = {
-        asked[keys[-1]].future: asked[keys[-1]]
-        for keys in _questions(connection, asked)
-        if keys[-1] not in before
-    }
+    ones = {answer.future: answer for key, answer in asked.items() if key not in before}
     answered, late = wait(ones, 0.0)
     while late and all(ones[future].exception() for future in answered):
         answered, late = wait(late, return_when=FIRST_COMPLETED)

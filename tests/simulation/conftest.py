@@ -1,0 +1,15 @@
+"""What schedules that are written out by hand begin with."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.simulation.schedule import Schedule
+
+
+@pytest.fixture
+def schedule() -> Iterator[Schedule]:
+    machine = Schedule()
+    machine.begin(number=0)
+    yield machine
+    machine.close()
