@@ -10,6 +10,8 @@ from pathlib import Path
 from mirrorlake.errors import InputError
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.dialect import columns_of, to_duckdb
+from mirrorlake.lake.duck_query import with_frames
+from mirrorlake.lake.translate import question
 from mirrorlake.lake.translated import NAME, key_of, rules
 
 FILE = Path(str(files("mirrorlake"))) / "sql" / NAME
@@ -21,6 +23,9 @@ def texts() -> Iterator[str]:
     yield from (f"SELECT * FROM {name}" for name in (*TABLES, *VIEWS))
     for path in sorted((FILE.parent / "queries").glob("*.sql")):
         yield re.sub(r"\{(\w+)\}", r"`frame \1`", sql_text("queries", path.stem))
+    for reverse in (False, True):  # of one topic, as `translate` asks on the command line
+        query, frames, _ = question([("", 0, 0)], reverse, "SELECT * FROM positions")
+        yield with_frames(sql_text("queries", query), frames)
 
 
 def notes() -> dict[str, object]:

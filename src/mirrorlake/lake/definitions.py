@@ -7,8 +7,6 @@ from functools import cache
 from importlib.resources import files
 
 import pyarrow as pa
-import sqlglot
-from sqlglot import exp
 
 #: The tables (DESIGN.md, "Tables"), among them `generations` (landing/source_comparison.py),
 #: `target_generations` (control/target_comparison.py), `objectives` (config/objectives.py),
@@ -28,19 +26,6 @@ VIEWS = tuple(
     group_positions divergence alerts proofs proof_status
     """.split()
 )
-#: Spark's types that the tables use, and what they are in Arrow. Timestamps are instants.
-_ARROW = {
-    exp.DType.TEXT: pa.string(),
-    exp.DType.VARCHAR: pa.string(),
-    exp.DType.INT: pa.int32(),
-    exp.DType.BIGINT: pa.int64(),
-    exp.DType.DOUBLE: pa.float64(),
-    exp.DType.BOOLEAN: pa.bool_(),
-    exp.DType.BINARY: pa.binary(),
-    exp.DType.VARBINARY: pa.binary(),
-    exp.DType.TIMESTAMP: pa.timestamp("us", tz="UTC"),
-    exp.DType.TIMESTAMPTZ: pa.timestamp("us", tz="UTC"),
-}
 
 
 @dataclass(frozen=True)
@@ -84,35 +69,11 @@ def view_query(view: str) -> str:
 @cache
 def definition(table: str) -> Definition:
     """The definition of a table of the lake."""
-    statement = sqlglot.parse_one(sql_text("tables", table), read="databricks")
-    properties, comment = {}, ""
-    for property_ in statement.args["properties"].expressions:
-        if isinstance(property_, exp.SchemaCommentProperty):
-            comment = property_.this.name
-        elif type(property_) is exp.Property:
-            properties[property_.name] = property_.args["value"].name
-    return Definition(table, tuple(map(_column, statement.this.expressions)), comment, properties)
+    from mirrorlake.lake.table_statement import parsed  # an answer does without sqlglot
+
+    return parsed(table, sql_text("tables", table))
 
 
 def rows_of(table: str, rows: Sequence[Mapping[str, object]]) -> pa.Table:
     """Rows of a table, given as mappings, as an Arrow table; columns that they lack become null."""
     return pa.Table.from_pylist([dict(row) for row in rows], schema=definition(table).rows)
-
-
-def _column(given: exp.ColumnDef) -> Column:
-    kind = given.args["kind"]
-    constraints = {type(each.kind): each.kind for each in given.args.get("constraints") or ()}
-    comment = constraints.get(exp.CommentColumnConstraint)
-    required = exp.NotNullColumnConstraint in constraints
-    text = None if comment is None else comment.name
-    return Column(given.name, kind.sql("databricks"), _arrow(kind), required, text)
-
-
-def _arrow(kind: exp.DataType) -> pa.DataType:
-    if kind.this == exp.DType.ARRAY:
-        return pa.list_(_arrow(kind.expressions[0]))
-    if kind.this == exp.DType.MAP:
-        return pa.map_(_arrow(kind.expressions[0]), _arrow(kind.expressions[1]))
-    if kind.this == exp.DType.STRUCT:
-        return pa.struct([(field.name, _arrow(field.args["kind"])) for field in kind.expressions])
-    return _ARROW[kind.this]

@@ -15,6 +15,7 @@ from sqlglot.errors import ParseError, TokenError, UnsupportedError
 from sqlglot.parsers.databricks import DatabricksParser
 
 from mirrorlake.errors import InputError, first_line
+from mirrorlake.lake.duck_query import WITH_FILES, DuckQuery
 
 
 class _Spark(Databricks):
@@ -32,35 +33,10 @@ class _Spark(Databricks):
         }
 
 
-#: What DuckDB has to know before a transpiled text is run. Which branch of a CASE it is, is known
-#: before rows are read; an overload by type would not be found for an argument that holds an
-#: aggregate.
-PREPARED = (
-    "SET TimeZone = 'UTC'",
-    "CREATE TEMP MACRO spark_text(x) AS"
-    " CASE WHEN typeof(x) = 'BLOB' THEN decode(TRY_CAST(x AS BLOB)) ELSE CAST(x AS VARCHAR) END",
-    "CREATE TEMP MACRO spark_long(x) AS CASE WHEN typeof(x) IN ('DOUBLE', 'FLOAT') OR typeof(x) "
-    "LIKE 'DECIMAL%' THEN CAST(trunc(TRY_CAST(x AS DOUBLE)) AS BIGINT) ELSE CAST(x AS BIGINT) END",
-    "CREATE TEMP MACRO every(x) AS bool_and(x)",
-    "CREATE TEMP MACRO timestamp_millis(x) AS make_timestamptz(CAST(x AS BIGINT) * 1000)",
-    "CREATE TEMP MACRO timestamp_micros(x) AS make_timestamptz(CAST(x AS BIGINT))",
-    "CREATE TEMP MACRO timestamp_seconds(x) AS make_timestamptz(CAST(x * 1000000 AS BIGINT))",
-)
-#: Behind a table's name: its rows with two columns more, `filename` and `file_row_number`.
-WITH_FILES = " and files"
 #: The table of the rows that a statement goes by.
 SOURCE = "source of a change"
 _TYPE = exp.DataType.Type
 _INTEGERS = {_TYPE.TINYINT, _TYPE.SMALLINT, _TYPE.INT, _TYPE.BIGINT}
-
-
-class DuckQuery(NamedTuple):
-    """A query in DuckDB's dialect, with the tables (or views) and the parameters that it names, in
-    lower case as to tables."""
-
-    text: str
-    tables: frozenset[str]
-    parameters: frozenset[str]
 
 
 @cache

@@ -25,8 +25,7 @@ from mirrorlake.config.topology_file import nearest
 from mirrorlake.errors import InputError, LakeError, text_of
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.delta_log import BARRED_FEATURES, DeltaLog, features_of, files_of
-from mirrorlake.lake.dialect import PREPARED, WITH_FILES, DuckQuery
-from mirrorlake.lake.duck_changes import give
+from mirrorlake.lake.duck_query import PREPARED, WITH_FILES, DuckQuery, give, with_frames
 from mirrorlake.lake.duck_types import column_as, plain, without_huge
 from mirrorlake.lake.folder import has_table, own_folder
 from mirrorlake.lake.place import Place, place_of
@@ -184,13 +183,9 @@ class DuckLake(Reader):
     def with_frames(self, text: str, frames: Frames) -> str:
         """A text with its frames in it, which the connection knows from now on."""
         for name, frame in frames.items():
-            text = text.replace(
-                f"{{{name}}}", f"({frame})" if isinstance(frame, str) else f"`frame {name}`"
-            )
-        for name, frame in frames.items():
             if isinstance(frame, Frame):
                 give(self._connection, name, frame)
-        return text
+        return with_frames(text, frames)
 
     def run(self, query: DuckQuery, text: str) -> duckdb.DuckDBPyRelation:
         """Run a statement in DuckDB's dialect over what a query names."""

@@ -13,29 +13,12 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from mirrorlake.lake.dialect import (
-    PREPARED,
-    SOURCE,
-    DuckQuery,
-    change_to_duckdb,
-    rewrite_to_duckdb,
-    type_of,
-)
+from mirrorlake.lake.dialect import SOURCE, change_to_duckdb, rewrite_to_duckdb
+from mirrorlake.lake.duck_query import PREPARED, DuckQuery, give
 from mirrorlake.lake.reader import Frame, Frames
 
 if TYPE_CHECKING:
     from mirrorlake.lake.duck import DuckLake
-
-
-def give(connection: duckdb.DuckDBPyConnection, name: str, frame: Frame) -> None:
-    """Make a table `frame <name>` of rows, all by one statement: one a row takes half a
-    millisecond."""
-    kinds = ", ".join(f'"{column}" {type_of(kind)}' for column, kind in frame.columns)
-    connection.execute(f'CREATE OR REPLACE TEMP TABLE "frame {name}" ({kinds})')
-    columns = [list(column) for column in zip(*frame.rows, strict=True)]
-    if columns:
-        values = ", ".join(f"unnest(${number})" for number in range(1, len(columns) + 1))
-        connection.execute(f'INSERT INTO "frame {name}" SELECT {values}', columns)
 
 
 class RowChange:

@@ -75,18 +75,24 @@ def translate_all(
     rows = sorted(set(asked))
     if not rows:
         return {}
-    column = "target_topic" if reverse else "topic"
-    condition, topics = one_of(column, {topic for topic, _, _ in rows})
+    query, frames, topics = question(rows, reverse, lake.with_all_columns("positions"))
+    answer = lake.query_rows(query, frames, flow=flow, **topics)
+    return {key: translated for key, (translated, known) in _translations(answer).items() if known}
+
+
+def question(
+    rows: Sequence[TopicPartitionOffset], reverse: bool, positions: str
+) -> tuple[str, Mapping[str, Frame | str], Mapping[str, object]]:
+    """What `translate_all` asks: the name of its query, the frames and the names of topics, by
+    parameter. `positions` is the text that gives that table. Pure."""
+    condition, topics = one_of("target_topic" if reverse else "topic", {row[0] for row in rows})
     where = f"WHERE flow = :flow AND {condition}"
     frames: dict[str, Frame | str] = {
         "asked": Frame(_ASKED, rows),
         "runs": f"SELECT * FROM offset_translation {where}",
-        "samples": f"SELECT * FROM ({lake.with_all_columns('positions')}) AS samples {where}",
+        "samples": f"SELECT * FROM ({positions}) AS samples {where}",
     }
-    answer = lake.query_rows(
-        "translate_reverse" if reverse else "translate_forward", frames, flow=flow, **topics
-    )
-    return {key: translated for key, (translated, known) in _translations(answer).items() if known}
+    return "translate_reverse" if reverse else "translate_forward", frames, topics
 
 
 def translate_living(

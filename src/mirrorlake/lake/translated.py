@@ -12,8 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from mirrorlake.lake import dialect
-from mirrorlake.lake.dialect import DuckQuery
+from mirrorlake.lake.duck_query import DuckQuery
 
 NAME = "duckdb.json"
 
@@ -23,6 +22,8 @@ def duckdb_query(text: str) -> DuckQuery:
     """See `dialect.to_duckdb`."""
     known = _notes()["queries"].get(key_of(text))
     if known is None:
+        from mirrorlake.lake import dialect
+
         return dialect.to_duckdb(text)
     query, tables, parameters = known
     return DuckQuery(query, frozenset(tables), frozenset(parameters))
@@ -32,9 +33,11 @@ def duckdb_query(text: str) -> DuckQuery:
 def duckdb_columns(text: str) -> tuple[tuple[str, str], ...]:
     """See `dialect.columns_of`."""
     known = _notes()["columns"].get(key_of(text))
-    return (
-        dialect.columns_of(text) if known is None else tuple((name, kind) for name, kind in known)
-    )
+    if known is None:
+        from mirrorlake.lake import dialect
+
+        return dialect.columns_of(text)
+    return tuple((name, kind) for name, kind in known)
 
 
 def key_of(text: str) -> str:

@@ -194,10 +194,10 @@ ASKED = {
         "--offset",
         "3",
     ],
-    "sql": ["sql", "SELECT count(*) AS n FROM records"],
     "status": ["status"],
     "divergence": ["divergence", "--flow", "east->west"],
     "resolve": ["resolve"],
+    "sql": ["sql", "SELECT count(*) AS n FROM records"],
 }
 SCRIPT = """
 import json, sys, typer
@@ -218,6 +218,8 @@ for command in json.loads(sys.argv[1]):
     except (MirrorlakeError, SystemExit) as end:
         print(f"ended with {end!r}", file=sys.stderr)
     print(flush=True, end="\\0")
+    if "sqlglot" in sys.modules:
+        print(f"{command[0]} has a translator", file=sys.stderr)
 """
 
 
@@ -261,6 +263,8 @@ def test_answers_import_no_spark(tmp_path: Path) -> None:
     )
     ends = [line.split()[-1] for line in done.stderr.splitlines() if "ended with" in line]
     assert "imported []" in done.stderr, done.stderr
+    translated = [line.split()[0] for line in done.stderr.splitlines() if "translator" in line]
+    assert translated == ["sql"]  # which is the only text that is not the package's own
     assert ends == ["SystemExit(0)"] * len(ASKED), done.stderr
     answers = dict(zip(ASKED, map(json.loads, done.stdout.split("\0")), strict=False))
     assert answers.keys() == ASKED.keys()
