@@ -6,35 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from mirrorlake import attempts as module
 from mirrorlake.attempts import attempts
+from tests.support.attempts_clock import Clock, attempts_go_by
 from tests.support.syntax import modules_with, syntax_of
 
 SRC = Path(__file__).parents[2] / "src"
 
 
-class Clock:
-    """Time goes on where somebody waits."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def Event(self) -> "Clock":
-        return self
-
-    def wait(self, seconds: float) -> None:
-        self.now += seconds
-
-
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr(module, "threading", clock)
-    return clock
+    return attempts_go_by(monkeypatch)
 
 
 def test_attempts_are_made_until_the_time_is_over_and_once_more(clock: Clock) -> None:
@@ -53,6 +34,16 @@ def test_an_attempt_that_succeeds_waits_for_nothing(clock: Clock) -> None:
         if number == 3:
             break
     assert clock.now == 6.0
+
+
+def test_the_time_begins_anew_while_things_come_about(clock: Clock) -> None:
+    come = list[int]()
+    for number, last in enumerate(attempts(1.0, 0.6, come)):
+        if last:
+            break
+        come += [number] if number < 5 else []
+    # the fifth thing is seen at 3.0 s; then it is 1 s without
+    assert clock.now == pytest.approx(4.2)
 
 
 def calls_of(tree: ast.AST, *names: str) -> list[str]:

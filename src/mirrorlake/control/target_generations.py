@@ -36,7 +36,8 @@ logger = logging.getLogger(__name__)
 
 #: How long a topic has to be unknown to its cluster until it counts as gone, and how long one that
 #: was just made may be unknown, seconds: a broker hears of topics somewhat later than the
-#: controller.
+#: controller. Of thousands it hears for minutes, so that each one that it comes to know gives the
+#: others this time anew.
 GONE_SECONDS = 3.0
 MADE_SECONDS = 15.0
 _PAUSE_SECONDS = 0.25
@@ -237,11 +238,12 @@ class TargetGenerations:
         self._note(lost)
 
     def _ends(self, partitions: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-        """The log ends of topics. Those of which a leader does not answer yet are asked again, and
-        left out in the end; one that was left out before is waited for no more."""
+        """The log ends of topics. Those of which a leader does not answer yet are asked again for
+        as long as others come to answer, and left out in the end; one that was left out before is
+        waited for no more."""
         ends: dict[str, tuple[int, ...]] = {}
         left = set(partitions)
-        for last in attempts(MADE_SECONDS, _PAUSE_SECONDS):
+        for last in attempts(MADE_SECONDS, _PAUSE_SECONDS, ends):
             keys = [(topic, n) for topic in left for n in range(partitions[topic])]
             known = self._target.end_offsets(keys, committed=False, skip_silent=True)
             for topic in left:
@@ -297,12 +299,12 @@ class TargetGenerations:
 def until_known(
     target: ClusterAdmin, topics: Iterable[str], seconds: float
 ) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
-    """Topics by name, and those that a cluster did not know for so long. Raises
-    ClusterUnreachable."""
+    """Topics by name, and those that a cluster did not know for so long, in which it came to know
+    no other one either. Raises ClusterUnreachable."""
     identities, missing = dict[str, TopicIdentity](), frozenset(topics)
-    for _ in attempts(seconds, _PAUSE_SECONDS):
+    for _ in attempts(seconds, _PAUSE_SECONDS, identities):
         known, missing = target.identities(sorted(missing))
-        identities |= known
+        identities.update(known)
         if not missing:
             break
     return identities, missing

@@ -24,6 +24,7 @@ from mirrorlake.offsets.generations import NotedTarget, TargetDecision
 from mirrorlake.offsets.progress import NOTHING_MAPPED
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.testing import MemoryCluster, MemoryLake
+from tests.support.attempts_clock import attempts_go_by
 from tests.support.lake_rows import write_file
 
 FLOW = "east->west"
@@ -156,6 +157,27 @@ def test_a_topic_of_which_a_leader_is_away_holds_up_no_other(
     world.target.silent = set()
     assert process.begin(process.comparison(NAMES), NAMES) == {}
     assert process.living.keys() == {"east.t", "east.u"}
+
+
+def test_topics_that_a_cluster_takes_long_to_make_are_waited_for_while_some_come(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster that makes thousands of them has leaders one after the other, for minutes."""
+    monkeypatch.setattr(target_generations, "MADE_SECONDS", 1.0)
+    clock = attempts_go_by(monkeypatch)
+    names = {f"t{number}": f"east.t{number}" for number in range(20)}
+    for target in names.values():
+        world.make(0, name=target)
+    ask, leaders = world.target.end_offsets, [(target, 0) for target in names.values()]
+
+    def end_offsets(*args: Any, **named: Any) -> Any:
+        world.target.silent = set(leaders[int(clock.now / 0.7) :])  # one in 0.7 s
+        return ask(*args, **named)
+
+    monkeypatch.setattr(world.target, "end_offsets", end_offsets)
+    process = world.process()
+    assert process.begin(process.comparison(names), names) == {}
+    assert process.living.keys() == set(names.values()) and clock.now > 10
 
 
 def test_what_an_earlier_version_wrote_is_not_gone_while_a_leader_is_away(
