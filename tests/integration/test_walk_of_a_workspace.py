@@ -13,6 +13,7 @@ import yaml
 from tests.support.bundle import resources
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, write
+from tests.support.metastore import CATALOG, Metastore
 from tests.support.waiting import until
 from tests.support.walks import ROOT, arrives, running, typed
 
@@ -25,9 +26,13 @@ VOLUME = "/Volumes/main/replication/files/"
 NOT_TYPED = ("command", "divergence", "resolve --kind", "failback", "restore", "register")
 
 
-def test_a_platform_engineer_with_an_empty_workspace(clusters: ClusterPair, tmp_path: Path) -> None:
+def test_a_platform_engineer_with_an_empty_workspace(
+    clusters: ClusterPair, metastore: Metastore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The bundle's job waits for the file, which is then uploaded; and the job `mirrorlake command`
-    answers what the page says."""
+    answers what the page says. A Hive metastore is in place of Unity Catalog."""
+    for name, value in metastore.environment.items():
+        monkeypatch.setenv(name, value)
     create_topic(clusters.east, "orders")
     write(clusters.east, "orders", [NewRecord(b"x", f"order {k}".encode()) for k in range(100)])
     with running(tmp_path, words_of("replicate", tmp_path), signal.SIGTERM) as log:
@@ -59,7 +64,7 @@ def uploaded(clusters: ClusterPair) -> str:
     for alias, cluster in document["clusters"].items():
         cluster["bootstrap_servers"] = getattr(clusters, alias)
         cluster.pop("security", None)
-    document["lake"] = {"path": "./lake", "catalog": "spark_catalog", "schema": "walked"}
+    document["lake"] = {"path": "./lake", "catalog": CATALOG, "schema": "walked"}
     return yaml.safe_dump(document)
 
 

@@ -19,6 +19,7 @@ from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.produce import recovery, report, shard_jobs, stage_files, task
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.flow import FlowProducer
+from mirrorlake.produce.map_writer import MapWriter
 from mirrorlake.produce.writer import ShardWriter
 from tests.simulation import landing as simulated
 from tests.simulation import test_found as found
@@ -69,7 +70,7 @@ def what_the_map_has_is_rebuilt(patch: Patch) -> None:
 
 
 def unmapped_rows_are_left_out_of_the_metadata(patch: Patch) -> None:
-    patch.setattr(FlowProducer, "_with_unmapped", lambda self, shard: shard)
+    patch.setattr(MapWriter, "unmapped", lambda self, key: ())
 
 
 def older_producers_are_not_fenced(patch: Patch) -> None:

@@ -45,6 +45,8 @@ class Goal:
     def move(
         self, moves: Mapping[str, Mapping[TopicAndPartition, Committed]]
     ) -> dict[tuple[str, str, int], str]:
+        for group, positions in moves.items():
+            self.at[group].update(positions)
         return {}
 
 

@@ -8,7 +8,7 @@ which nothing moved writes nothing.
 
 import logging
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
@@ -93,6 +93,12 @@ class Checkpoints:
         self._left_out = LeftOutGroups(flow, self._lake, self._source, running)
         self._at_source: Mapping[GroupPartition, Committed] = {}
         self._at_target: tuple[Sequence[Checkpoint], Mapping[str, TargetGroup]] = (), {}
+        #: What was known and answered when a turn had nothing to write or to move: a turn about the
+        #: same has nothing either, however many positions there are.
+        self._planned_by: object = None
+        self._settled_by: object = None
+        self._movable_by: object = None
+        self._movable: Sequence[Checkpoint] = ()
 
     def _forget(self, topics: Collection[str]) -> None:
         """Forget what is known of topics of which a log, here or there, is over."""
@@ -144,20 +150,13 @@ class Checkpoints:
         generations = self._newest.generations(key[1] for key in (*committed, *newest))
         committed = {key: position for key, position in committed.items() if key[1] in generations}
         self._at_source = committed
-        wanted = to_translate(committed, newest)
-        translated = readable_positions(wanted, self._sides) if wanted else {}
-        asked = reported.positions.keys() - reported.errors.keys()
-        changed = [
-            replace(
-                row,
-                target_generation=generations[row.topic],
-                generation=self._newest.landed[row.topic, row.partition],
-            )
-            for row in plan_checkpoints(
-                committed, translated, newest, asked, everything.keys() - committed.keys()
-            )
-            if row.topic in generations
-        ]
+        about = _Asked(
+            committed,
+            generations,
+            reported.positions.keys() - reported.errors.keys(),
+            everything.keys() - committed.keys(),
+        )
+        changed = self._changed(about, newest)
         self._write(changed, read_at)
         failpoints.reached("checkpointed")
         self._publish(changed)
@@ -171,6 +170,29 @@ class Checkpoints:
             )
         return changed
 
+    def _changed(
+        self, about: "_Asked", newest: Mapping[GroupPartition, Checkpoint]
+    ) -> list[Checkpoint]:
+        """The rows that are to be written."""
+        seen = self._newest.revision, about
+        if seen == self._planned_by:
+            return []
+        wanted = to_translate(about.committed, newest)
+        translated = readable_positions(wanted, self._sides) if wanted else {}
+        changed = [
+            replace(
+                row,
+                target_generation=about.generations[row.topic],
+                generation=self._newest.landed[row.topic, row.partition],
+            )
+            for row in plan_checkpoints(
+                about.committed, translated, newest, about.groups, about.elsewhere
+            )
+            if row.topic in about.generations
+        ]
+        self._planned_by = None if wanted or changed else seen
+        return changed
+
     def sync(self) -> list[Checkpoint]:
         """Set the positions of groups at the target where that is right; returns the rows that it
         wrote.
@@ -178,22 +200,15 @@ class Checkpoints:
         Raises LeaseTaken while a command moves groups between these clusters, and ReplicationError
         when the target did not report, or refused, some; the others are written before that.
         """
-        if self._lake.in_store and self._is_settled(self._decisions()):
+        if self._lake.in_store and self._decisions().is_settled:
             self._changes.record()
             return []  # a lease there is paid for, each turn
         with sole_mover(self._lake, self.flow, OTHERS_SECONDS):
             return self._sync()
 
-    def _is_settled(self, decisions: "_Decisions") -> bool:
-        """Whether nothing is to be moved, and nothing to be written down."""
-        known = self._newest.known()
-        return not (decisions.moves or decisions.errors) and all(
-            known.get(row.group_partition) == row for row in decisions.rows
-        )
-
     def _decisions(self) -> "_Decisions":
         """What is right for each checkpoint, by what the target says now."""
-        checkpoints = self._movable()
+        checkpoints = self._that_may_move()
         starts, silent = self._starts.starts_and_silent(
             {checkpoint.target for checkpoint in checkpoints}
         )
@@ -202,7 +217,10 @@ class Checkpoints:
         )
         groups = with_ends(reported, checkpoints, self._ends.of)
         self._at_target = checkpoints, groups
-        rows, moves = [], []
+        seen = self._newest.revision, checkpoints, starts, silent, groups
+        if seen == self._settled_by:
+            return _Decisions(groups, errors, [], [])
+        known, rows, moves = self._newest.known(), list[Checkpoint](), list[Checkpoint]()
         for checkpoint in checkpoints:
             if checkpoint.group_id not in groups or (
                 checkpoint.synced and checkpoint.target not in starts
@@ -215,8 +233,9 @@ class Checkpoints:
             )
             if isinstance(decision, Move):
                 moves.append(checkpoint)
-            else:
-                rows.append(as_kept(checkpoint, decision))
+            elif (row := as_kept(checkpoint, decision)) != known.get(row.group_partition):
+                rows.append(row)
+        self._settled_by = None if rows or moves else seen
         return _Decisions(groups, errors, rows, moves)
 
     def _sync(self) -> list[Checkpoint]:
@@ -262,17 +281,19 @@ class Checkpoints:
             logger.info("flow %s: set %d positions on %s", self.flow.name, count, self.flow.target)
         return changed
 
-    def _movable(self) -> list[Checkpoint]:
-        known = self._newest.known().values()
-        topics = {checkpoint.topic for checkpoint in known}
-        refused = {topic for topic in topics if self._running.refuses(topic)}
-        return [
-            checkpoint
-            for checkpoint in known
-            if checkpoint.has_counterpart
-            and not checkpoint.is_gone
-            and checkpoint.topic not in refused
-        ]
+    def _that_may_move(self) -> Sequence[Checkpoint]:
+        known = self._newest.known()
+        refused = {topic for topic in self._newest.topics if self._running.refuses(topic)}
+        if self._movable_by != (self._newest.revision, refused):
+            self._movable_by = self._newest.revision, refused
+            self._movable = [
+                checkpoint
+                for checkpoint in known.values()
+                if checkpoint.has_counterpart
+                and not checkpoint.is_gone
+                and checkpoint.topic not in refused
+            ]
+        return self._movable
 
     def _still_movable(self, moves: Sequence[Checkpoint]) -> list[Checkpoint]:
         """Those whose target topic is the one that it was, as the target says now."""
@@ -326,14 +347,30 @@ class Checkpoints:
         }
 
 
+class _Asked(NamedTuple):
+    """What the source says of the positions of groups: in topics that the flow mirrors, the
+    generations of these, which groups' positions are known to be all, and where they stand in other
+    topics."""
+
+    committed: Mapping[GroupPartition, Committed]
+    generations: Mapping[str, int]
+    groups: Set[str]
+    elsewhere: Set[GroupPartition]
+
+
 class _Decisions(NamedTuple):
-    """How groups stand at the target, by group why one was not reported, what is written down, and
-    what is moved."""
+    """How groups stand at the target, by group why one was not reported, what is to be written
+    down, and what is moved."""
 
     groups: Mapping[str, TargetGroup]
     errors: Mapping[str, str]
     rows: list[Checkpoint]
     moves: list[Checkpoint]
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is to be moved, and nothing to be written down."""
+        return not (self.rows or self.moves or self.errors)
 
 
 def _named(errors: Mapping[str, str]) -> list[str]:

@@ -22,6 +22,8 @@ class NewestCheckpoints:
         landed: the generations that partitions were landed in when they were last asked for.
         noted_at: when the newest row was written, as far as is known: the next one counts only if
             it is of a later time.
+        revision: another number once what is known may be another.
+        topics: the source topics of all that is known.
     """
 
     def __init__(
@@ -41,7 +43,8 @@ class NewestCheckpoints:
         #: By which generations, here and there, all that is known counts; None where it is to be
         #: looked at.
         self._counts_by: tuple[Mapping[str, int], object] | None = None
-        self._topics: set[str] = set()  # of all that is known, then
+        self.topics: frozenset[str] = frozenset()
+        self.revision = 0
         self._landed_by: object = None  # by which `landed` is
         self.unpublished: dict[GroupPartition, Checkpoint] = {}
         self.landed: dict[TopicAndPartition, int] = {}
@@ -52,7 +55,7 @@ class NewestCheckpoints:
         and of generations of target topics, or of source topics, that are over: they say
         nothing. Looks at all positions where one was written, or a generation began."""
         newest, landed_by = self._read(), self._running.generations()
-        if self._counts_by == (self.generations(self._topics), landed_by):
+        if self._counts_by == (self.generations(self.topics), landed_by):
             return newest
         living = self.generations(key[1] for key in newest)
         self.begin_generations({key[1:] for key in newest})
@@ -72,8 +75,9 @@ class NewestCheckpoints:
         for key in dropped:
             del newest[key]
             self.unpublished.pop(key, None)
-        self._topics = {key[1] for key in newest}
-        self._counts_by = {topic: living[topic] for topic in self._topics}, landed_by
+        self.topics = frozenset(key[1] for key in newest)
+        self._counts_by = {topic: living[topic] for topic in self.topics}, landed_by
+        self.revision += 1
         return newest
 
     def write(self, rows: Sequence[Checkpoint], read_at: datetime | None) -> None:
