@@ -10,7 +10,7 @@ from pathlib import Path
 from mirrorlake.errors import InputError
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.dialect import columns_of, to_duckdb
-from mirrorlake.lake.duck_query import with_frames
+from mirrorlake.lake.duck_frames import with_frames
 from mirrorlake.lake.translate import question
 from mirrorlake.lake.translated import NAME, key_of, rules
 

@@ -14,7 +14,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from mirrorlake.lake.dialect import SOURCE, change_to_duckdb, rewrite_to_duckdb
-from mirrorlake.lake.duck_query import PREPARED, DuckQuery, give
+from mirrorlake.lake.duck_frames import give
+from mirrorlake.lake.duck_query import PREPARED, DuckQuery
 from mirrorlake.lake.reader import Frame, Frames
 
 if TYPE_CHECKING:

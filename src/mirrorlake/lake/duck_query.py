@@ -1,15 +1,10 @@
-"""What DuckDB is asked: a query in its dialect, what it has to know before, and the frames of a
-query.
+"""What DuckDB is asked: a query in its dialect, and what it has to know before. Pure.
 
 Apart from the translation (`dialect`), which noted texts do without: sqlglot's import would take a
 sixth of the time of an answer.
 """
 
 from typing import NamedTuple
-
-import duckdb
-
-from mirrorlake.lake.reader import Frame, Frames
 
 #: What DuckDB has to know before a transpiled text is run. Which branch of a CASE it is, is known
 #: before rows are read; an overload by type would not be found for an argument that holds an
@@ -27,8 +22,6 @@ PREPARED = (
 )
 #: Behind a table's name: its rows with two columns more, `filename` and `file_row_number`.
 WITH_FILES = " and files"
-#: Types of Spark that DuckDB calls the same, or knows by that name.
-_SAME = frozenset({"STRING", "INT", "BIGINT", "DOUBLE", "BOOLEAN"})
 
 
 class DuckQuery(NamedTuple):
@@ -38,32 +31,3 @@ class DuckQuery(NamedTuple):
     text: str
     tables: frozenset[str]
     parameters: frozenset[str]
-
-
-def with_frames(text: str, frames: Frames) -> str:
-    """A text of Spark's dialect with its frames in it: queries as they are, rows by the name of
-    the table that `give` makes of them. Pure."""
-    for name, frame in frames.items():
-        text = text.replace(
-            f"{{{name}}}", f"({frame})" if isinstance(frame, str) else f"`frame {name}`"
-        )
-    return text
-
-
-def give(connection: duckdb.DuckDBPyConnection, name: str, frame: Frame) -> None:
-    """Make a table `frame <name>` of rows, all by one statement: one a row takes half a
-    millisecond."""
-    kinds = ", ".join(f'"{column}" {_type_of(kind)}' for column, kind in frame.columns)
-    connection.execute(f'CREATE OR REPLACE TEMP TABLE "frame {name}" ({kinds})')
-    columns = [list(column) for column in zip(*frame.rows, strict=True)]
-    if columns:
-        values = ", ".join(f"unnest(${number})" for number in range(1, len(columns) + 1))
-        connection.execute(f'INSERT INTO "frame {name}" SELECT {values}', columns)
-
-
-def _type_of(spark_type: str) -> str:
-    if spark_type in _SAME:
-        return spark_type
-    from mirrorlake.lake.dialect import type_of
-
-    return type_of(spark_type)

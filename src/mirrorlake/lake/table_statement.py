@@ -1,4 +1,4 @@
-"""A statement that makes a table, read by sqlglot. Pure."""
+"""A statement that makes a table, read by sqlglot."""
 
 import pyarrow as pa
 import sqlglot
