@@ -25,6 +25,8 @@ from mirrorlake.resend.steps import PlannedResend, Steps
 from mirrorlake.resend.topics import made_again
 from mirrorlake.run.flow_spec import provenance_of
 
+#: A parked record that was sent: topic, partition, generation, offset, target topic.
+SentRow = tuple[str, int, int, int, str]
 _SENT = "topic STRING, partition INT, generation INT, offset BIGINT, target_topic STRING"
 
 
@@ -63,10 +65,13 @@ class ParkedReplay:
         if known is not None and not self._asked.start_over:
             steps.check_can_go_on(known)
             return PlannedResend(known, continued=True)
-        rows = self._lake.ask("parked_waiting", flow=flow.name)
-        parts = parts_of(
-            flow.source, [row for row in rows if self._asked.topic in (None, row["topic"])]
-        )
+        waiting = [
+            row
+            for row in self._lake.ask("parked_waiting", flow=flow.name)
+            if self._asked.topic in (None, row["topic"])
+        ]
+        sent = set() if known is None else {*self._still_there(known)}
+        parts = parts_of(flow.source, [row for row in waiting if sent_row(row) not in sent])
         there = steps.admin.topics()
         for part in parts:
             if part.target_topic not in there:
@@ -86,10 +91,11 @@ class ParkedReplay:
         with Lease(self._lake, f"replay of what flow {flow.name} has parked"):
             planned = self.plan()
             resend = planned.resend
-            if not resend.records:
-                return planned, SendOutcome(complete=True)
             if planned.replaces is not None:
-                self._note_replaced(planned.replaces)
+                self._note(self._still_there(planned.replaces))
+            if not resend.records:
+                self._steps.give_up_replaced(planned)
+                return planned, SendOutcome(complete=True)
             picked = [(part.topic, *place) for part in resend.parts for place in part.picked]
             sending = Sending(
                 of_picked(self._lake.spark, picked, resend.id),
@@ -101,20 +107,41 @@ class ParkedReplay:
             )
             return self._steps.carry_out(planned, sending, stop, self._note_sent)
 
-    def _note_replaced(self, resend: Resend) -> None:
-        """Say in `parked` what one that is given up has sent to topics that are there still."""
+    def _still_there(self, resend: Resend) -> list[SentRow]:
+        """What one that is given up has sent, but for what is gone with its topic, or what the
+        target has lost: it is neither noted as sent, nor left out by the one that begins anew."""
         again = made_again(self._steps.admin, resend.parts)
         parts = tuple(part for part in resend.parts if part.target_topic not in again)
-        self._note_sent(replace(resend, parts=parts))
+        ends = self._steps.lost_ends(resend)[1]
+        segments = [
+            _in_front_of(row, ends.get((resend.names[row["topic"]], row["partition"])))
+            for row in self._lake.ask("resent_segments", flow=resend.name)
+        ]
+        return sent_of(replace(resend, parts=parts), segments)
 
     def _note_sent(self, resend: Resend) -> ExtrasDone:
         """Say in `parked` which ones were sent; twice changes nothing."""
-        rows = sent_of(resend, self._lake.ask("resent_segments", flow=resend.name))
+        self._note(sent_of(resend, self._lake.ask("resent_segments", flow=resend.name)))
+        return ExtrasDone()
+
+    def _note(self, rows: list[SentRow]) -> None:
         if rows:
             self._lake.change(
                 "note_parked_sent", {"sent": Frame(_SENT, rows)}, flow=self._asked.flow.name
             )
-        return ExtrasDone()
+
+
+def _in_front_of(segment: dict[str, Any], end: int | None) -> dict[str, Any]:
+    """What of a segment lies in front of the end of a target's log; None: all of it."""
+    count = segment["record_count"]
+    left = count if end is None else min(count, max(0, end - segment["target_first"]))
+    return {**segment, "record_count": left}
+
+
+def sent_row(row: dict[str, Any]) -> SentRow:
+    """A row of `parked` as `sent_of` gives it."""
+    names = ("topic", "partition", "generation", "offset", "target_topic")
+    return tuple(row[name] for name in names)
 
 
 def parts_of(source: str, rows: Iterable[dict[str, Any]]) -> tuple[ResentTopic, ...]:
@@ -142,11 +169,8 @@ def _ranges(source: str, topic: str, picked: Sequence[Picked]) -> tuple[StagedRa
     )
 
 
-def sent_of(
-    resend: Resend, segments: Iterable[dict[str, Any]]
-) -> list[tuple[str, int, int, int, str]]:
-    """Of the records of a resend that are in its map: topic, partition, generation, offset and
-    target topic."""
+def sent_of(resend: Resend, segments: Iterable[dict[str, Any]]) -> list[SentRow]:
+    """Those of the records of a resend that are in its map."""
     mapped: dict[PartitionGeneration, set[int]] = defaultdict(set)
     for row in segments:
         first, stride = row["source_first"], row["stride"]

@@ -91,20 +91,27 @@ class Steps:
                 f"{resend.name} began, and what was sent there is gone with it: it cannot go on; "
                 "start over with --start-over"
             )
-        mapped: dict[TopicAndPartition, int] = {}
-        for row in self.deployment.lake.ask("mapped_ends", flow=resend.name):
-            key = (row["target_topic"], row["partition"])
-            mapped[key] = max(row["target_position"], mapped.get(key, 0))
-
-        def ends(places: Collection[TopicAndPartition]) -> Ends:
-            return self.admin.end_offsets(places, committed=False, skip_silent=True)
-
-        for (topic, partition), end in sorted(ends_below(ends, mapped).items()):
+        mapped, lost = self.lost_ends(resend)
+        for (topic, partition), end in sorted(lost.items()):
             raise InputError(
                 f"{topic}-{partition} of cluster {self.admin.alias} ends at offset {end}, and "
                 f"{resend.name} had sent records up to {mapped[topic, partition]}: the cluster has "
                 "lost what it had acknowledged; start over with --start-over"
             )
+
+    def lost_ends(self, resend: Resend) -> tuple[Ends, Ends]:
+        """Up to where a resend had sent records, by target partition, in topics that are there; and
+        where the logs end that have lost some of them."""
+        mapped, there = dict[TopicAndPartition, int](), self.admin.topics()
+        for row in self.deployment.lake.ask("mapped_ends", flow=resend.name):
+            key = (row["target_topic"], row["partition"])
+            if key[0] in there:
+                mapped[key] = max(row["target_position"], mapped.get(key, 0))
+
+        def ends(places: Collection[TopicAndPartition]) -> Ends:
+            return self.admin.end_offsets(places, committed=False, skip_silent=True)
+
+        return mapped, ends_below(ends, mapped)
 
     def staged_topics(self) -> dict[str, set[str]]:
         """The topics that the stage has of each cluster of the file."""
@@ -150,11 +157,15 @@ class Steps:
             if records.get(part.target_topic, 0) > part.records or not _lacks(part, gone)
         )
 
+    def give_up_replaced(self, planned: PlannedResend) -> None:
+        """Note that no process goes on with the one that another takes the place of."""
+        if planned.replaces is not None:
+            self.event_log.record(planned.replaces.name, planned.replaces.given_up())
+
     def _begin(self, planned: PlannedResend) -> Resend:
         """Make the target topics, and note what is sent: from here on it is decided."""
         resend = planned.resend
-        if planned.replaces is not None:
-            self.event_log.record(planned.replaces.name, planned.replaces.given_up())
+        self.give_up_replaced(planned)
         if planned.makes:
             topics.make_topics(self.admin, self.event_log, resend.name, planned.makes)
         made = {topic.name: (0,) * topic.partitions for topic in planned.makes}

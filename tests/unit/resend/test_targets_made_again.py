@@ -2,6 +2,8 @@
 its map, nor be complete."""
 
 import threading
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -9,12 +11,12 @@ from typing import Any, cast
 import pytest
 
 from mirrorlake.config.topology import load_topology
-from mirrorlake.errors import InputError, LakeError
+from mirrorlake.errors import InputError
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import MemoryLog
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.offsets.partition_ranges import StagedRange
-from mirrorlake.resend import steps
+from mirrorlake.resend import parked, steps
 from mirrorlake.resend.note import Resend, ResentTopic, read_notes
 from mirrorlake.resend.parked import ParkedReplay, ParkedReplayRequest
 from mirrorlake.resend.sender import Sending, SendOutcome
@@ -121,16 +123,74 @@ def test_it_is_not_complete_where_that_happens_meanwhile(
     assert not [row for _, row in log.rows if (row.after or "").startswith("records=")]
 
 
-def test_what_was_sent_there_stays_parked(
-    begun: Resend, deployment: Deployment, cluster: MemoryCluster, tmp_path: Path
+@pytest.mark.parametrize("lost", [False, True])
+def test_what_one_that_is_given_up_has_sent_is_not_sent_again(
+    begun: Resend,
+    deployment: Deployment,
+    cluster: MemoryCluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    lost: bool,
 ) -> None:
-    """A replay that is begun anew sends it: it would be noted as sent, and never be."""
+    """One of its topics was made again; what it sent to the other one is there still, or is lost:
+    what is gone would be noted as sent, and never be."""
+    monkeypatch.setattr(target_losses, "SURE_SECONDS", 0.0)
     lake: Any = deployment.lake
-    sent = {"topic": "t", "partition": 0, "generation": 0}
-    lake.answers["resent_segments"] = [sent | {"source_first": 3, "stride": 1, "record_count": 1}]
     flow = load_topology(write_file(tmp_path)).flow(FLOW)
-    replay = ParkedReplay(deployment, cast(Any, None), ParkedReplayRequest(flow))
-    with pytest.raises(LakeError, match="note_parked_sent"):  # which a lake in memory cannot
-        replay._note_replaced(begun)
+    asked = ParkedReplayRequest(flow, start_over=True)
+    begun = replace(begun, request=asked.request)
+    place = {"partition": 0, "generation": 0}
+    sent = place | {"source_first": 3, "stride": 1, "record_count": 1}
+    topics = (("t", "u", 0), ("v", "w", 7))
+    lake.answers |= {
+        "resends": [
+            {"flow": begun.name, "resource": row.resource, "after": row.after}
+            for row in begun.began()
+        ],
+        "resent_segments": [sent | {"topic": one, "target_first": at} for one, _, at in topics],
+        "mapped_ends": [
+            {"target_topic": name, "partition": 0, "target_position": at + 1}
+            for _, name, at in topics
+        ],
+        "parked_waiting": [
+            place | {"offset": 3, "topic": one, "target_topic": name} for one, name, _ in topics
+        ],
+    }
     cluster.make("u", 0)
-    replay._note_replaced(begun)
+    cluster.ends["w"] = [7 if lost else 8]
+    replay = ParkedReplay(deployment, cast(Any, None), asked)
+    there = [] if lost else [("v", 0, 0, 3, "w")]
+    assert replay._still_there(begun) == there
+    planned = replay.plan()
+    assert planned.replaces == begun
+    cluster.delete("u")
+    assert replay._still_there(begun) == there
+    assert [part.target_topic for part in planned.resend.parts] == (["u", "w"] if lost else ["u"])
+
+
+def test_one_that_leaves_nothing_to_be_sent_is_given_up(
+    begun: Resend,
+    deployment: Deployment,
+    cluster: MemoryCluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The next call would go on with it."""
+    lake: Any = deployment.lake
+    log: Any = deployment.event_log
+    flow = load_topology(write_file(tmp_path)).flow(FLOW)
+    asked = ParkedReplayRequest(flow, start_over=True)
+    begun = replace(begun, request=asked.request)
+    lake.answers |= {
+        "resends": [
+            {"flow": begun.name, "resource": row.resource, "after": row.after}
+            for row in begun.began()
+        ],
+        "resent_segments": (),
+        "parked_waiting": (),
+    }
+    monkeypatch.setattr(parked, "Lease", lambda *_: nullcontext())
+    replay = ParkedReplay(deployment, cast(Any, None), asked)
+    _, outcome = replay.run(threading.Event(), None, lambda _: None)
+    assert outcome.complete
+    assert [row.outcome for name, row in log.rows if name == begun.name][-2:] == ["skipped"] * 2
