@@ -123,14 +123,17 @@ def _document(
 
 def _catch_up(deployment: Deployment, direction: Direction) -> list[Drained]:
     """Drain the flow, and on the way back the opposite one too: what was written at the target goes
-    to the source."""
-    flows = [direction.flow]
+    to the source. Where both use one name for a topic, it is brought up on the way there as well,
+    since positions are exact by both; what comes of that shows there."""
+    drained = [_drained(deployment, direction.flow)]
     opposite, topology = opposite_name(direction.flow), deployment.connections.topology
-    if direction.reverse and opposite in topology.flows:
+    if opposite in topology.flows:
         back = topology.flow(opposite)
+        shares = back.settings.policy == direction.flow.settings.policy == "identity"
         # one that is switched off brings nothing back, and was never meant to
-        flows += [back] if back.settings.enabled and not back.paused else []
-    return [_drained(deployment, flow) for flow in flows]
+        if back.settings.enabled and not back.paused and (direction.reverse or shares):
+            drained.append(_drained(deployment, back))
+    return drained if direction.reverse else drained[:1]
 
 
 def _drained(deployment: Deployment, flow: ResolvedFlow) -> Drained:

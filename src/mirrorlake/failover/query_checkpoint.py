@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.errors import InputError
+from mirrorlake.groups.shared_topics import Direction, joined
 from mirrorlake.lake.other_logs import OtherLogs, other_logs
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import never_seen, translate_living
@@ -65,12 +66,12 @@ def read_checkpoint(directory: Path) -> QueryPosition:
 
 def translate_query(
     lake: Reader,
-    flow: ResolvedFlow,
+    topology: Topology,
+    way: Direction,
     query: QueryPosition,
-    reverse: bool = False,
 ) -> TranslatedQuery:
-    """Translate a query's positions from the source to the target of a flow, or back with
-    `reverse`, in one statement.
+    """Translate a query's positions from the source to the target of a flow, or back, as groups are
+    moved: in a topic that the opposite flow shares by its records, too.
 
     EARLIEST and LATEST mean the same on the other cluster. A position that is not replicated yet
     goes to the highest safe one, and is a problem as well as one that was never seen.
@@ -78,12 +79,9 @@ def translate_query(
     asked = {
         (*key, offset) for positions in query.sources.values() for key, offset in positions.items()
     }
-    known = translate_living(
-        lake,
-        flow.name,
-        [position for position in asked if position[2] not in (EARLIEST, LATEST)],
-        reverse,
-    )
+    flow, reverse = way.flow, way.reverse
+    offsets = [position for position in asked if position[2] not in (EARLIEST, LATEST)]
+    known = joined(lake, topology, way, translate_living(lake, flow.name, offsets, reverse))
     known.update(
         _marks(
             flow,

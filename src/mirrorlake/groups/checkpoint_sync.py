@@ -34,7 +34,7 @@ from mirrorlake.groups.newest_checkpoints import NewestCheckpoints
 from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.groups.running_flow import RunningFlow
 from mirrorlake.groups.sent_checkpoints import as_kept, as_set, change_tried, published
-from mirrorlake.groups.shared_topics import Route, joined
+from mirrorlake.groups.shared_topics import Direction, joined
 from mirrorlake.groups.sync_plan import NOT_THERE, SILENT, Keep, Move, TargetGroup, decide
 from mirrorlake.lake.changes import PendingChanges
 from mirrorlake.lake.deployment import Deployment
@@ -332,9 +332,8 @@ class Checkpoints:
     ) -> dict[TopicPartitionOffset, Translated]:
         reached = self._running.reached({(topic, partition) for topic, partition, _ in asked})
         translated = self._translator.translate(asked, reached)
-        return joined(
-            Route(self.flow, lake=self._lake.now, connections=self._connections), translated
-        )
+        topology = self._connections.topology
+        return joined(self._lake.now, topology, Direction(self.flow), translated)
 
     def _target_logs(
         self, wanted: Collection[TopicAndPartition]

@@ -178,34 +178,6 @@ def _standing(
     return Standing(checkpoint, translated.exact, again, since, gone=gone, past=past, cut=cut)
 
 
-def join_opposite(
-    primary: Translated, other: Translated | None, reverse: bool, settled: bool
-) -> Translated:
-    """A position on a topic that two opposite flows share, as one position at the goal: what is
-    unread stays unread.
-
-    One of the two is by the map read backwards, of records born at the goal: behind the last that
-    came to the origin lie those that never came.
-
-    Args:
-        primary: by the flow that was named, of the records born on its source.
-        other: by the opposite flow; what it brings comes at the end.
-        reverse: the primary is the one by the map read backwards.
-        settled: there are no records that never came.
-    """
-    if other is None or not other.mapped or other.topic != primary.topic:
-        return primary
-    onward, back = (other, primary) if reverse else (primary, other)
-    bounds = [position.offset for position in (onward, back) if position.ahead]
-    if not back.ahead and not settled:
-        bounds.append(back.offset)
-    end = max(onward.offset, back.offset)  # all that was read, of either kind, lies before it
-    offset = min(bounds) if bounds else end
-    exact = onward.exact and back.exact and (back.ahead or settled)
-    gone, again = primary.gone + other.gone, max(0, end - offset)
-    return replace(primary, offset=offset, exact=exact, ahead=bool(bounds), again=again, gone=gone)
-
-
 def plan_moves(
     standings: Sequence[Standing],
     goals: Mapping[str, TargetGroup],

@@ -28,7 +28,8 @@ def sides_of(route: Route, gone: str | None = None) -> Sides:
     def translate(
         asked: Collection[TopicPartitionOffset],
     ) -> dict[TopicPartitionOffset, Translated]:
-        return joined(route, translate_living(lake, flow, asked, route.reverse))
+        translated = translate_living(lake, flow, asked, route.reverse)
+        return joined(lake, connections.topology, route, translated)
 
     def sampled(_: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
         rows = lake.query_rows("newest_samples", flow=flow, since_ms=0)

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mirrorlake.config.precedence import opposite_name
-from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.groups.moves import join_opposite
+from mirrorlake.config.topology import ResolvedFlow, Topology
+from mirrorlake.groups.shared_position import SharedPosition
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import translate_all, translate_living
-from mirrorlake.offsets.positions import TopicAndPartition, TopicPartitionOffset, Translated
+from mirrorlake.offsets.positions import TopicPartitionOffset, Translated
 
 
 @dataclass(frozen=True)
@@ -40,55 +40,72 @@ class Route(Direction):
 
 
 def joined(
-    route: Route, translated: Mapping[TopicPartitionOffset, Translated]
+    lake: Reader,
+    topology: Topology,
+    way: Direction,
+    translated: Mapping[TopicPartitionOffset, Translated],
 ) -> dict[TopicPartitionOffset, Translated]:
-    """Translations by the flow of a route, made to hold for the opposite flow's records in the same
-    topics too.
-
-    Asks no cluster where there is no opposite flow, or where it names topics otherwise. Raises
-    ClusterUnreachable when the goal does not answer.
-    """
+    """Translations by the flow of a direction, made to hold for the opposite flow's records in the
+    same topics too. What neither has mapped is looked for last, since both go on meanwhile."""
+    name = opposite_name(way.flow)
+    opposite = topology.flow(name) if name in topology.flows else None
     shared = {
         key: position
         for key, position in translated.items()
-        if _is_shared(route, key[0], position.topic)
+        if opposite is not None and _is_shared(way, opposite, key[0], position.topic)
     }
-    if not shared:
+    if opposite is None or not shared:
         return dict(translated)
-    others = translate_living(route.lake, opposite_name(route.flow), shared, not route.reverse)
-    concerned = {
-        (position.topic, position.partition) for key, position in shared.items() if key in others
-    }
-    settled = _settled(route, concerned)
-    ways = {
-        key: join_opposite(
-            position,
-            others.get(key),
-            route.reverse,
-            (position.topic, position.partition) in settled,
-        )
+    # One that is switched off, and has brought nothing, says nothing of what is at its source.
+    brings = opposite.settings.enabled and not opposite.paused
+    others = translate_living(lake, opposite.name, shared, not way.reverse)
+    pairs = {
+        key: SharedPosition(*((other, position) if way.reverse else (position, other)))
         for key, position in shared.items()
+        if (other := others.get(key)) is not None
+        and other.topic == position.topic
+        and (other.mapped or brings)
     }
+    clear = _clear(lake, way, pairs)
+    ways = {key: pair.joined(shared[key], key in clear) for key, pair in pairs.items()}
     return {**translated, **ways}
 
 
-def _is_shared(route: Route, origin_topic: str, goal_topic: str) -> bool:
-    topology = route.connections.topology
-    if opposite_name(route.flow) not in topology.flows:
-        return False
-    opposite = topology.flow(opposite_name(route.flow))
-    source, target = (origin_topic, goal_topic) if route.reverse else (goal_topic, origin_topic)
+def _is_shared(way: Direction, opposite: ResolvedFlow, origin_topic: str, goal_topic: str) -> bool:
+    source, target = (origin_topic, goal_topic) if way.reverse else (goal_topic, origin_topic)
     return opposite.selection.selects(source) and opposite.target_topic(source) == target
 
 
-def _settled(route: Route, partitions: set[TopicAndPartition]) -> set[TopicAndPartition]:
-    """Partitions of the goal all of whose records are at the origin: their end translates exactly.
-    Of those that do not answer now this is not known."""
-    ends = route.connections.admin(route.goal).end_offsets(partitions, skip_silent=True)
-    asked = {(topic, partition, end) for (topic, partition), end in ends.items()}
-    flow = route.flow.name if route.reverse else opposite_name(route.flow)
-    return {
-        (key[0], key[1])
-        for key, position in translate_all(route.lake, flow, asked).items()
-        if position.exact
+def _clear(
+    lake: Reader, way: Direction, pairs: Mapping[TopicPartitionOffset, SharedPosition]
+) -> set[TopicPartitionOffset]:
+    """Those positions in front of which nothing unread lies at the goal that is not mapped: the
+    flow that could have some there is beyond it, and has mapped nothing more since."""
+    names = (opposite_name(way.flow), way.flow.name)
+    back, onward = reversed(names) if way.reverse else names
+    at_goal = {
+        key: (pair.onward.topic, key[1], pair.wanted)
+        for key, pair in pairs.items()
+        if pair.may_lack_back or pair.may_lack_onward
     }
+    here = translate_all(lake, back, at_goal.values())
+    at_origin = {
+        key: (key[0], key[1], here[place].offset)
+        for key, place in at_goal.items()
+        if pairs[key].may_lack_onward and place in here
+    }
+    there = translate_all(lake, onward, at_origin.values())
+    return {
+        key
+        for key, pair in pairs.items()
+        if (not pair.may_lack_back or _is_beyond(here.get(at_goal[key]), pair.back.offset))
+        and (
+            not pair.may_lack_onward
+            or (key in at_origin and _is_beyond(there.get(at_origin[key]), key[2]))
+        )
+    }
+
+
+def _is_beyond(there: Translated | None, mapped_end: int) -> bool:
+    """Whether a flow has come to a position, with a map that ends no further than it did."""
+    return there is not None and there.exact and there.end <= mapped_end

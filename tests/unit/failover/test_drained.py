@@ -8,9 +8,11 @@ import pytest
 
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import ClusterUnreachable, MirrorlakeError, ReplicationError
-from mirrorlake.failover import drain
+from mirrorlake.failover import drain, failover
+from mirrorlake.failover.drained import Drained
 from mirrorlake.failover.failover import _drained
 from mirrorlake.failover.left_over import left_over
+from mirrorlake.groups.shared_topics import Direction
 from tests.support.lake_rows import FLOW, write_file
 
 
@@ -35,3 +37,26 @@ def test_what_ends_a_drain_is_left(
     inventory: Any = SimpleNamespace(unreported=[], errors={}, closed={}, lost={})
     left = left_over(SimpleNamespace(origin="east"), inventory, [], [drained])  # type: ignore[arg-type]
     assert left == [f"flow {FLOW} was not drained: {error}"]
+
+
+@pytest.mark.parametrize("policy", ["identity", "default"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_who_shares_names_with_it_is_brought_up_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str, reverse: bool
+) -> None:
+    """Whether records of the goal lie in front of a position is known by the flow that brings them
+    to the origin."""
+    flows = dict.fromkeys((FLOW, "west->east"), {"policy": policy})
+    topology = load_topology(write_file(tmp_path, flows=flows))
+    brought: list[str] = []
+
+    def drained(_: object, flow: Any) -> Drained:
+        brought.append(flow.name)
+        return Drained(flow.name, True)
+
+    monkeypatch.setattr(failover, "_drained", drained)
+    deployment: Any = SimpleNamespace(connections=SimpleNamespace(topology=topology))
+    told = failover._catch_up(deployment, Direction(topology.flow(FLOW), reverse))
+    both = reverse or policy == "identity"
+    assert brought == ([FLOW, "west->east"] if both else [FLOW])
+    assert [one.flow for one in told] == (brought if reverse else [FLOW])

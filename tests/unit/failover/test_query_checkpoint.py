@@ -4,6 +4,8 @@ translation."""
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -13,7 +15,8 @@ from mirrorlake.config.flow import Flow
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
 from mirrorlake.failover import query_checkpoint
-from mirrorlake.failover.query_checkpoint import read_checkpoint, translate_query
+from mirrorlake.failover.query_checkpoint import TranslatedQuery, read_checkpoint, translate_query
+from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.lake.other_logs import OtherLogs
 from mirrorlake.lake.translate import TopicPartitionOffset
 from mirrorlake.library.internals import Internals
@@ -126,6 +129,11 @@ def law(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(query_checkpoint, "other_logs", lambda *_: others)
 
 
+def translated(query: QueryPosition, reverse: bool = False) -> TranslatedQuery:
+    topology: Any = SimpleNamespace(flows={FLOW.name: FLOW})
+    return translate_query(None, topology, Direction(FLOW, reverse), query)  # type: ignore[arg-type]
+
+
 @pytest.mark.usefixtures("law")
 @pytest.mark.parametrize("reverse", [False, True])
 def test_both_directions_and_every_source(reverse: bool) -> None:
@@ -134,7 +142,7 @@ def test_both_directions_and_every_source(reverse: bool) -> None:
     query = QueryPosition(
         1, {0: {(here, 0): 2000}, 3: {(here, 0): 3000, (here, 1): -2, (here, 2): -1}}
     )
-    answer = translate_query(None, FLOW, query, reverse)
+    answer = translated(query, reverse)
     assert answer.positions == {
         0: {(there, 0): 2000 + step},
         3: {(there, 0): 3000 + step, (there, 1): -2, (there, 2): -1},
@@ -145,7 +153,7 @@ def test_both_directions_and_every_source(reverse: bool) -> None:
 @pytest.mark.usefixtures("law")
 def test_what_cannot_be_translated_is_named() -> None:
     query = QueryPosition(1, {0: {("t", 0): 1, ("t", 8): 2, ("t", 9): 3}})
-    answer = translate_query(None, FLOW, query)
+    answer = translated(query)
     assert answer.positions == {0: {("east.t", 0): 1001, ("east.t", 8): 1002}}, (
         "8: the highest safe position"
     )
@@ -154,9 +162,7 @@ def test_what_cannot_be_translated_is_named() -> None:
         "1002" in answer.problems[0].reason
         and "never seen partition 9" in answer.problems[1].reason
     )
-    (problem,) = translate_query(
-        None, FLOW, QueryPosition(1, {0: {("other", 0): -2}}), True
-    ).problems
+    (problem,) = translated(QueryPosition(1, {0: {("other", 0): -2}}), True).problems
     assert "never seen" in problem.reason
 
 
@@ -166,7 +172,7 @@ def test_a_position_in_a_topic_that_was_made_again_is_of_another_log(reverse: bo
     """No operator has decided, so the map knows the one before alone."""
     here = "east.again" if reverse else "again"
     query = QueryPosition(1, {0: {(here, 0): 2000, (here, 1): -2, (here, 2): -1}})
-    (problem,) = translate_query(None, FLOW, query, reverse).problems
+    (problem,) = translated(query, reverse).problems
     assert problem.offset == 2000 and "topic again: it was made again" in problem.reason
 
 
@@ -175,7 +181,7 @@ def test_a_position_in_a_topic_that_was_made_again_is_of_another_log(reverse: bo
 def test_a_position_behind_where_a_log_went_back_is_of_another_log(reverse: bool) -> None:
     here, first = ("east.back", 3500) if reverse else ("back", 2500)
     query = QueryPosition(1, {0: {(here, 0): first}, 1: {(here, 0): first + 1}})
-    (problem,) = translate_query(None, FLOW, query, reverse).problems
+    (problem,) = translated(query, reverse).problems
     assert (problem.source, problem.offset) == (1, first + 1)
     assert "back-0: its log went back" in problem.reason
 

@@ -29,7 +29,6 @@ from mirrorlake.groups.moves import (
     MoveResult,
     Standing,
     flipped,
-    join_opposite,
     mark_synced,
     plan_moves,
     standing_by_checkpoint,
@@ -37,6 +36,7 @@ from mirrorlake.groups.moves import (
     verified,
 )
 from mirrorlake.groups.sent_checkpoints import as_set
+from mirrorlake.groups.shared_position import SharedPosition
 from mirrorlake.groups.sync_plan import ACTIVE, BEHIND, READ_ON, Keep, Move, TargetGroup, decide
 from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
 
@@ -395,8 +395,7 @@ def test_two_ways_skip_nothing(
     """Both flows are at their ends: all is on both sides."""
     origin, goal = topics
     position = data.draw(st.integers(0, len(origin)))
-    ways = [_way(origin, goal, kind, position) for kind in ("og", "go")[reverse]]
-    _check_joined(origin, goal, position, join_opposite(ways[0], ways[1], reverse, settled=True))
+    _check_joined(origin, goal, position, _joined(origin, goal, position, reverse, True))
 
 
 @given(shared_topics(), st.booleans(), st.data())
@@ -413,23 +412,15 @@ def test_two_ways_skip_nothing_of_what_never_came_to_the_origin(
             f"late{number}",
             *goal[max(first, key) + number :],
         ]
-    if not any(name.startswith("g") for name in origin):
-        return  # of a flow that has brought nothing yet, nothing is known
     position = data.draw(st.integers(0, len(origin)))
-    ways = [_way(origin, goal, kind, position) for kind in ("og", "go")[reverse]]
-    _check_joined(
-        origin, goal, position, join_opposite(ways[0], ways[1], reverse, settled=late == 0)
-    )
+    _check_joined(origin, goal, position, _joined(origin, goal, position, reverse, late == 0))
 
 
-def test_one_way_is_enough_where_nothing_is_shared() -> None:
-    back = Translated("orders", 0, 3, True, False)
-    assert join_opposite(back, None, True, False) == back
-    assert (
-        join_opposite(back, Translated("orders", 0, 0, True, False, mapped=False), True, False)
-        == back
-    )
-    assert join_opposite(back, Translated("west.orders", 0, 9, True), True, False) == back
+def _joined(
+    origin: list[str], goal: list[str], position: int, reverse: bool, is_clear: bool
+) -> Translated:
+    onward, back = (_way(origin, goal, kind, position) for kind in "og")
+    return SharedPosition(onward, back).joined(back if reverse else onward, is_clear)
 
 
 def test_either_groups_are_named_or_all_are_meant() -> None:
