@@ -38,12 +38,12 @@ def read_groups(route: Route, named: Sequence[str] | None) -> dict[str, Any]:
         places = [(checkpoint.topic, checkpoint.partition) for checkpoint in checkpoints]
         known.source_ends = logs.ends(connections.admin(flow.source), places)
     hasty: dict[str, set[TopicAndPartition]] = {}
+    targets = {checkpoint.target for checkpoint in checkpoints}
     if not silent:
         admin = connections.admin(flow.target)
-        targets = {checkpoint.target for checkpoint in checkpoints}
         known.target_ends = logs.ends(admin, targets)
-        known.not_told = targets - known.target_ends.keys()
         hasty = _uncommitted(admin, known.reported, known.target_ends)
+    known.not_told = targets - known.target_ends.keys()
     newest = newest_checkpoints(lake, flow.name)
     known.newest = {key: checkpoint for key, (checkpoint, _) in newest.items()}
     return {
@@ -76,7 +76,7 @@ class _Known:
     source_ends: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     target_ends: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     newest: Mapping[GroupPartition, Checkpoint] = field(default_factory=dict)
-    #: Target partitions of which the target, which answers, says nothing.
+    #: Target partitions of which the target says nothing.
     not_told: Collection[TopicAndPartition] = ()
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from mirrorlake.config.topology import load_topology
+from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.failover import failover
-from mirrorlake.groups import logs
+from mirrorlake.groups import logs, view
 from mirrorlake.groups.inventory import GroupInventory, _mirrors
-from mirrorlake.groups.moves import standing_of
+from mirrorlake.groups.moves import NOT_TOLD, standing_of
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.groups.sync_plan import TargetGroup
 from mirrorlake.kafka.connections import Connections
@@ -83,3 +84,31 @@ def test_on_the_way_back_a_mirror_counts_whose_topic_the_source_does_not_show(
     route = Route(topology.flow(FLOW), True, lake=lake, connections=Connections(topology, clusters))
     asked = {"east.orders", "other", *(row["target_topic"] for row in rows)}
     assert _mirrors(route, asked) == {"east.orders", "east.orders-gone"}
+
+
+def test_nothing_is_called_exact_where_the_target_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Retention may have taken what positions lead to, as where one leader does not answer."""
+    error = ClusterUnreachable("cluster west does not answer", alias="west")
+    to = Translated("east.orders", 0, 1, exact=True)
+    standing = standing_of(("billing", "orders", 0), Committed(9), to)
+    monkeypatch.setattr(view, "take_inventory", lambda *_: GroupInventory((standing,)))
+    monkeypatch.setattr(view, "why_unreachable", lambda _: None)
+    monkeypatch.setattr(view, "newest_checkpoints", lambda *_: {})
+    monkeypatch.setattr(logs, "ends", lambda *_: {})
+
+    def silent() -> None:
+        raise error
+
+    target = SimpleNamespace(listing=silent)
+    route: Any = SimpleNamespace(
+        connections=SimpleNamespace(admin=lambda _: None, groups=lambda _: target),
+        goal="west",
+        lake=None,
+        flow=SimpleNamespace(name="east->west", source="east", target="west"),
+        reverse=False,
+    )
+    told = view.read_groups(route, None)
+    assert told["target_unreachable"] == str(error)
+    assert [(row["exact"], row["reason"]) for row in told["groups"]] == [(False, NOT_TOLD)]
