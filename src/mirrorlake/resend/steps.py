@@ -102,11 +102,12 @@ class Steps:
     def lost_ends(self, resend: Resend) -> tuple[Ends, Ends]:
         """Up to where a resend had sent records, by target partition, in topics that are there; and
         where the logs end that have lost some of them."""
-        mapped, there = dict[TopicAndPartition, int](), self.admin.topics()
+        mapped: dict[TopicAndPartition, int] = {}
         for row in self.deployment.lake.ask("mapped_ends", flow=resend.name):
             key = (row["target_topic"], row["partition"])
-            if key[0] in there:
-                mapped[key] = max(row["target_position"], mapped.get(key, 0))
+            mapped[key] = max(row["target_position"], mapped.get(key, 0))
+        there = self.admin.topics() if mapped else {}
+        mapped = {key: end for key, end in mapped.items() if key[0] in there}
 
         def ends(places: Collection[TopicAndPartition]) -> Ends:
             return self.admin.end_offsets(places, committed=False, skip_silent=True)
