@@ -165,7 +165,7 @@ class SharedTopic:
             return
         self._check(found, read, goal)
         query = QueryPosition(1, {0: {KEY: at}})
-        told = translate_query(reader, self.topology, route, query)
+        told = translate_query(reader, self.topology, flow, query, reverse)
         there = told.positions[0].get(KEY)
         self.say(f"  a query goes on at {there}, {told.problems}")
         if there is not None:

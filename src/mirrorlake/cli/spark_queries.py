@@ -24,14 +24,13 @@ def translate_checkpoint(
     cluster, a line for each of its Kafka sources. Exits 1 when a partition could not be translated
     exactly."""
     from mirrorlake.failover.query_checkpoint import read_checkpoint, translate_query
-    from mirrorlake.groups.shared_topics import Direction
     from mirrorlake.spark.query_files import starting_offsets
 
     shared: Context = context.obj
     known = shared.lake.internals
-    way = Direction(known.topology.flow(flow), reverse)
+    resolved = known.topology.flow(flow)
     query = read_checkpoint(directory)  # before a session starts, where the lake needs one
-    translated = translate_query(known.reader, known.topology, way, query)
+    translated = translate_query(known.reader, known.topology, resolved, query, reverse)
     texts = {
         number: starting_offsets(positions) for number, positions in translated.positions.items()
     }

@@ -67,11 +67,12 @@ def read_checkpoint(directory: Path) -> QueryPosition:
 def translate_query(
     lake: Reader,
     topology: Topology,
-    way: Direction,
+    flow: ResolvedFlow,
     query: QueryPosition,
+    reverse: bool = False,
 ) -> TranslatedQuery:
-    """Translate a query's positions from the source to the target of a flow, or back, as groups are
-    moved: in a topic that the opposite flow shares by its records, too.
+    """Translate a query's positions from the source to the target of a flow, or back with
+    `reverse`, as groups are moved: in a topic that the opposite flow shares by its records, too.
 
     EARLIEST and LATEST mean the same on the other cluster. A position that is not replicated yet
     goes to the highest safe one, and is a problem as well as one that was never seen.
@@ -79,7 +80,7 @@ def translate_query(
     asked = {
         (*key, offset) for positions in query.sources.values() for key, offset in positions.items()
     }
-    flow, reverse = way.flow, way.reverse
+    way = Direction(flow, reverse)
     offsets = [position for position in asked if position[2] not in (EARLIEST, LATEST)]
     known = joined(lake, topology, way, translate_living(lake, flow.name, offsets, reverse))
     known.update(

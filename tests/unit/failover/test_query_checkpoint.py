@@ -16,7 +16,6 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
 from mirrorlake.failover import query_checkpoint
 from mirrorlake.failover.query_checkpoint import TranslatedQuery, read_checkpoint, translate_query
-from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.lake.other_logs import OtherLogs
 from mirrorlake.lake.translate import TopicPartitionOffset
 from mirrorlake.library.internals import Internals
@@ -131,7 +130,7 @@ def law(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def translated(query: QueryPosition, reverse: bool = False) -> TranslatedQuery:
     topology: Any = SimpleNamespace(flows={FLOW.name: FLOW})
-    return translate_query(None, topology, Direction(FLOW, reverse), query)  # type: ignore[arg-type]
+    return translate_query(None, topology, FLOW, query, reverse)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("law")
