@@ -38,8 +38,8 @@ class LivingTarget:
 
 
 def noted_targets(lake: Lake, flow: str) -> tuple[dict[str, list[NotedTarget]], dict[str, str]]:
-    """All generations of each target topic of a flow, in order, and the newest target topic of each
-    source topic."""
+    """All generations of each target topic of a flow, in the order of their numbers, whatever the
+    clocks said by which they were noted; and the newest target topic of each source topic."""
     generations: dict[str, list[NotedTarget]] = {}
     names: dict[str, str] = {}
     for row in lake.ask("target_generations_of", flow=flow):
@@ -48,6 +48,8 @@ def noted_targets(lake: Lake, flow: str) -> tuple[dict[str, list[NotedTarget]], 
         )
         generations.setdefault(row["target_topic"], []).append(noted)
         names[row["topic"]] = row["target_topic"]
+    for of_target in generations.values():
+        of_target.sort(key=lambda noted: noted.number)
     return generations, names
 
 
