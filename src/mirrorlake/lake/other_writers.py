@@ -98,11 +98,14 @@ def _by_others(log: DeltaLog, table: str, versions: Iterable[int]) -> list[Other
 
 def new_by_others(tables: PathTables) -> list[OtherCommit]:
     """Commits of others to tables that a process writes, since this was asked last: the newest one
-    of each table and program. Raises OSError."""
-    return [
+    of each table and program. Raises OSError; then all are looked at the next time."""
+    asked = {table: tables.not_own(table, NEWEST) for table in TABLES}
+    found = [
         commit
-        for table in TABLES
-        for commit in _by_others(
-            DeltaLog(tables.place / table), table, tables.not_own(table, NEWEST)
-        )
+        for table, (_, versions) in asked.items()
+        for commit in _by_others(DeltaLog(tables.place / table), table, versions)
     ]
+    for table, (version, _) in asked.items():
+        if version >= 0:
+            tables.looked_at(table, version)
+    return found

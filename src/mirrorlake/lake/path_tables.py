@@ -249,18 +249,25 @@ class PathTables:
         (log.folder / HINT).sync()
         log.folder.sync()
 
-    def not_own(self, table: str, newest: int) -> list[int]:
-        """The versions of a table that this process has come by since it asked this last, without
-        those that its own appends made; of those of before it opened the table the `newest`. Asks
-        nothing of the disk."""
+    def not_own(self, table: str, newest: int) -> tuple[int, list[int]]:
+        """The newest version of a table that this process has come by (-1: none); and of those up
+        to there that were not `looked_at` yet the ones that its own appends did not make, of those
+        of before it opened the table the `newest`. Asks nothing of the disk."""
         with self._lock(table):
             version = self.known_version(table)
             if version is None:
-                return []
+                return -1, []
             first = self._looked.get(table, max(-1, version - newest)) + 1
+            own = {*self._own.get(table, ())}
+            return version, [each for each in range(first, version + 1) if each not in own]
+
+    def looked_at(self, table: str, version: int) -> None:
+        """Who made the commits of a table up to a version is known: `not_own` has them no more."""
+        with self._lock(table):
             self._looked[table] = version
-            own = {*self._own.pop(table, ())}
-            return [each for each in range(first, version + 1) if each not in own]
+            own = self._own.get(table, deque())
+            while own and own[0] <= version:
+                own.popleft()
 
     def known_version(self, table: str) -> int | None:
         """The newest version that this process has come by; None of a table that it did not

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from deltalake.transaction import AddAction
 
-from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.definitions import TABLES, rows_of
 from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.other_writers import NEWEST, new_by_others, newest_by_others, other_commit
 from mirrorlake.lake.own_commits import NewFile, replace_files
@@ -18,6 +18,7 @@ from mirrorlake.lake.path_tables import PathTables
 TABLE = "objectives"
 SPARK = "Apache-Spark/4.0.5 Delta-Lake/4.4.0"
 ROWS = rows_of(TABLE, [{"flow": "east->west"}])
+CHANGES = rows_of("changes", [{"at": datetime.now(timezone.utc), "kind": "topic"}])
 
 
 @pytest.fixture
@@ -27,13 +28,15 @@ def tables(tmp_path: Path) -> PathTables:
     return made
 
 
-def committed_by(tables: PathTables, engine: str | None, operation: str = "OPTIMIZE") -> int:
+def committed_by(
+    tables: PathTables, engine: str | None, operation: str = "OPTIMIZE", table: str = TABLE
+) -> int:
     """A commit of another program, without rows; gives its version."""
-    version = tables.version(TABLE) + 1
+    version = tables.version(table) + 1
     info = {"timestamp": 1_795_711_623_577, "operation": operation}
     info |= {} if engine is None else {"engineInfo": engine}
     text = json.dumps({"commitInfo": info}) + "\n"
-    DeltaLog(tables.place / TABLE).file_of(version).create(text.encode())
+    DeltaLog(tables.place / table).file_of(version).create(text.encode())
     return version
 
 
@@ -108,3 +111,30 @@ def test_only_the_newest_are_looked_at(tables: PathTables) -> None:
     assert newest_by_others(tables.place, registered=True) == []
     assert newest_by_others(tables.place / "nowhere", registered=True) == []
     assert newest_by_others(None, registered=True) == []
+
+
+def test_what_could_not_be_read_is_looked_at_again(
+    tables: PathTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that does not answer for a moment hides no commit, of this table or another one."""
+    assert TABLES.index("changes") < TABLES.index(TABLE)
+    tables.create("changes")
+    tables.append(TABLE, ROWS)
+    tables.append("changes", CHANGES)
+    assert new_by_others(tables) == []
+    foreign = {table: committed_by(tables, SPARK, table=table) for table in ("changes", TABLE)}
+    text, silent = DeltaLog.text, [TABLE]
+
+    def read(log: DeltaLog, version: int) -> str | None:
+        if log.table.name in silent:
+            raise OSError("the store does not answer")
+        return text(log, version)
+
+    tables.append(TABLE, ROWS)
+    tables.append("changes", CHANGES)
+    monkeypatch.setattr(DeltaLog, "text", read)
+    with pytest.raises(OSError, match="does not answer"):
+        new_by_others(tables)
+    silent.clear()
+    assert {each.table: each.version for each in new_by_others(tables)} == foreign
+    assert new_by_others(tables) == []
