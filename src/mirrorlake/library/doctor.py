@@ -109,6 +109,10 @@ def _planned(
     problems = [
         Problem(**{**problem, "flows": tuple(problem["flows"])}) for problem in plan["problems"]
     ]
+    for flow in plan["flows"]:
+        if (why := flow["unasked"]) is not None:  # since it answered to `cluster_checks`
+            sentence, name = f"not checked: {why}", flow["flow"]
+            problems.append(Problem("cluster", "refuse", (name,), name, sentence, fix=_UNREACHED))
     return problems, {flow["flow"]: len(flow["topics"]) for flow in plan["flows"]}
 
 

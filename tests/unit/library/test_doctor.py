@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,9 +88,13 @@ def test_a_flow_that_is_refused_before_its_rights_are_asked_for_has_none() -> No
 
 
 def examined_with(
-    lake: Mapping[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lake: Mapping[str, object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    planned: Sequence[Mapping[str, object]] = (),
 ) -> list[doctor.Check]:
-    """All checks of a topology with two clusters that answer, whose plan is of one note."""
+    """All checks of a topology with two clusters that answer, whose plan is of one note and these
+    flows."""
     config = tmp_path / "mirrorlake.yml"
     config.write_text(json.dumps({**TOPOLOGY, "lake": lake}), encoding="utf-8")
     admins = {alias: MemoryCluster(alias, {"orders": [1]}) for alias in ("east", "west")}
@@ -98,17 +102,30 @@ def examined_with(
         "mirrorlake.library.internals.Connections", lambda known: Connections(known, admins)
     )
 
-    def make_plan(*asked: object) -> dict[str, object]:
+    def make_plan(*asked: object, **_named: object) -> dict[str, object]:
         """As the real one, it asks the lake, if it gets one."""
         for reader in asked:
             if isinstance(reader, DuckLake):
                 reader.table_rows("records")
         note = Problem("topic-ids", "note", ("east->west",), "west", "no ids")
-        return {"clusters": {}, "flows": [], "problems": [vars(note)], "totals": {}}
+        return {"clusters": {}, "flows": planned, "problems": [vars(note)], "totals": {}}
 
     monkeypatch.setattr("mirrorlake.library.planning.make_plan", make_plan)
     monkeypatch.setattr("mirrorlake.run.plan.make_plan", make_plan)
     return doctor.examined(mirrorlake.open(config).internals)
+
+
+def test_a_flow_of_which_a_cluster_is_silent_when_it_is_planned_is_not_called_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It answered a moment before: nothing is known of the flow's topics, nor of its rights."""
+    silent = {"flow": "east->west", "unasked": "cluster west is silent", "topics": []}
+    checks = examined_with({"path": "./lake"}, tmp_path, monkeypatch, [silent])
+    found = [(one.check, one.state, one.sentence) for one in checks if one.subject == "east->west"]
+    assert found == [
+        ("topic-ids", "note", "no ids"),
+        ("cluster", "bad", "not checked: cluster west is silent"),
+    ]
 
 
 def test_where_no_flow_is_enabled_it_says_that_no_cluster_was_asked(
