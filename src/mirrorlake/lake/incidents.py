@@ -105,8 +105,9 @@ class Incidents:
         self._made_again: dict[str, tuple[set[str], set[str]]] = {}
 
     def open(self, flow: str, kind: str, error: MirrorlakeError) -> None:
-        """Record an incident; one of the same kind, topic, partition and generation that is open is
-        not repeated, unless it is about other offsets, and of a kind that goes by these."""
+        """Record an incident; one of the same kind, topic, partition and generations, here and at
+        the target, that is open is not repeated, unless it is about other offsets, and of a kind
+        that goes by these."""
         self.report([Incident(flow, kind, error)])
 
     def open_all(self, flow: str, kind: str, errors: Iterable[MirrorlakeError]) -> None:
@@ -262,11 +263,13 @@ def key_of(row: Mapping[str, Any]) -> IncidentKey:
 
 
 def _said_by(row: Mapping[str, Any]) -> tuple[object, ...]:
-    """What the row of an incident says, so that it is not said twice."""
-    key = key_of(row)
+    """What the row of an incident says, so that it is not said twice. What waits of a target topic
+    that is no more says nothing of the one that has its name now."""
+    # the view of an earlier version, which has altered a catalog's, lacks the column
+    key, of_target = key_of(row), row.get("target_generation") or 0
     if key.kind not in _OF_OFFSETS:
-        return key
-    return *key, row["first_offset"], row["last_offset"]
+        return *key, of_target
+    return *key, of_target, row["first_offset"], row["last_offset"]
 
 
 def _row(incident: Incident) -> dict[str, object]:

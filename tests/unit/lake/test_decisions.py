@@ -114,6 +114,19 @@ def test_one_of_another_generation_is_told_and_closed_by_itself(lake: Lake) -> N
     assert decided(lake, 0) == NOTHING._replace(stopped=frozenset({HERE}), skipped={BEFORE: RANGES})
 
 
+def test_what_a_target_loses_is_told_beside_what_waits_of_the_topic_before(lake: Lake) -> None:
+    """Else it would be produced again without a decision, and groups that stand behind it would
+    count as synced."""
+    incidents = Incidents(lake)
+    for generation, offset in ((0, 90), (0, 80), (1, 50), (1, 40)):
+        lost = {"target_offset": offset, "target_generation": generation}
+        incidents.open(FLOW, "target_lost", TargetLost("planted", **HERE._asdict(), **lost))
+    assert decided(lake, 0).lost == {HERE.topic_partition: Lost(0, 90)}
+    assert decided(lake, 1).lost == {HERE.topic_partition: Lost(1, 50)}
+    incidents.settle_all([IncidentKey(FLOW, "target_lost", *HERE)], "produce-again")
+    assert lake.ask_table("open_incidents") == [] and decided(lake, 1) == NOTHING
+
+
 def _as_an_earlier_version_made_it(lake: Lake, table: str) -> None:
     """The table, without the column of generations, and empty."""
     assert lake.directory is not None
