@@ -139,6 +139,7 @@ def test_without_a_retention_no_record_goes(tmp_path: Path) -> None:
 
 
 def test_history_goes_by_age_but_the_newest_of_each_stays(tmp_path: Path) -> None:
+    """The first sample of each partition stays, too: by it landing knows where a log began."""
     lake, topology = opened(no_session, write_file(tmp_path))
     append(lake, "positions", [sample(age * DAY, age, 400) for age in (300, 200, 5)])
     append(lake, "positions", [sample(age * DAY, age, 400, partition=1) for age in (300, 200)])
@@ -160,13 +161,13 @@ def test_history_goes_by_age_but_the_newest_of_each_stays(tmp_path: Path) -> Non
     report = maintain(lake, topology, Maintenance(history_days=90))
     assert report["history"] == {
         "latency": 1,
-        "positions": 3,
+        "positions": 1,
         "checkpoints": 1,
         "changes": 1,
         "incidents": 1,
     }
     left = {(row["partition"], row["produced_end"]) for row in now_of(lake).table_rows("positions")}
-    assert left == {(0, 5), (1, 200)}
+    assert left == {(0, 300), (0, 5), (1, 300), (1, 200)}
 
 
 def test_old_samples_are_thinned_to_minutes_and_hours(tmp_path: Path) -> None:
