@@ -143,7 +143,8 @@ class StoreLock:
                 with self._renewing:
                     if ended.is_set():
                         return
-                    if self._read(number + 1) is not None:
+                    # who takes one makes the next and deletes this, and may be gone again
+                    if self._read(number) is None or self._read(number + 1) is not None:
                         logger.warning("%s was taken by another process", self.what)
                         self.held = False
                         return

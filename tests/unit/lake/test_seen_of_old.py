@@ -1,5 +1,4 @@
-"""What was seen of a log long ago says what is owed of it: of partitions of which nothing was landed
-that is all there is."""
+"""What was seen of a log long ago says what is owed of it, where no record of it was landed."""
 
 from pathlib import Path
 

@@ -196,6 +196,21 @@ def test_one_that_another_process_took_is_held_no_more(
     lease.release()
 
 
+@pytest.mark.parametrize("holds", [(), (2,)], ids=["gave it back", "was followed by another one"])
+def test_one_that_another_process_had_meanwhile_is_held_no_more(
+    borrowed: StoreLock, tmp_path: Path, holds: tuple[int, ...]
+) -> None:
+    """Who takes one deletes what was before it: to renew that would make it there again, and two
+    processes would have the lease for as long as they work."""
+    with borrowed._renewing:  # as where this process is suspended
+        (tmp_path / "0").unlink()
+        for number in holds:
+            (tmp_path / str(number)).write_bytes(noted("elsewhere", 7, time.time()))
+    until(lambda: not borrowed.held, "it is seen")
+    assert sorted(each.name for each in tmp_path.iterdir()) == [str(number) for number in holds]
+    borrowed.release()
+
+
 def test_one_that_was_given_back_while_no_credentials_were_lent_is_free(
     borrowed: StoreLock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
