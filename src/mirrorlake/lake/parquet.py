@@ -10,7 +10,7 @@ import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
 from mirrorlake.lake.arrow_values import fill_null, int64
-from mirrorlake.lake.place import Place, place_of
+from mirrorlake.lake.place import PARQUET, Place, place_of
 from mirrorlake.offsets.partition_ranges import StagedRange
 
 #: What offsets are of.
@@ -54,11 +54,11 @@ def open_parquet(
     if storage is not None:
         return place_of(uri, storage).open_parquet(read_dictionary=names)
     if parsed.scheme in ("", "file"):
-        return pq.ParquetFile(_local(uri), memory_map=True, read_dictionary=names)
+        return pq.ParquetFile(_local(uri), memory_map=True, read_dictionary=names, **PARQUET)
     if parsed.scheme == "dbfs" and parsed.path.startswith("/Volumes/"):
-        return pq.ParquetFile(_local(uri), read_dictionary=names)
+        return pq.ParquetFile(_local(uri), read_dictionary=names, **PARQUET)
     filesystem, path = fs.FileSystem.from_uri(uri)
-    return pq.ParquetFile(filesystem.open_input_file(path), read_dictionary=names)
+    return pq.ParquetFile(filesystem.open_input_file(path), read_dictionary=names, **PARQUET)
 
 
 def ranges_of_files(

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: How often a store is asked whose answers break off, and what the libraries call that: both try
 #: again by themselves what was not answered at all, and take a broken answer for final.
 _BROKEN_TRIES, _BROKEN = 4, "body error"
+#: How files of Parquet are read. Spark writes a time as an INT96 unless a setting says otherwise, and
+#: in nanoseconds, which is Arrow's default for those, one behind the year 2262 is another time.
+PARQUET: Mapping[str, Any] = {"coerce_int96_timestamp_unit": "us"}
 
 Answer = TypeVar("Answer")
 
@@ -222,7 +225,7 @@ class FolderPlace(PosixPath, Place):
         # time. It is closed with the last buffer that refers to it.
         with self.open("rb") as opened:
             mapped = pa.py_buffer(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
-        return pq.ParquetFile(pa.BufferReader(mapped), **how)
+        return pq.ParquetFile(pa.BufferReader(mapped), **PARQUET, **how)
 
     def writer(self) -> "FileWriter":
         """See `Place.writer`."""

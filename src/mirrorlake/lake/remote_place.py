@@ -13,7 +13,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mirrorlake.lake.place import FileWriter, Place
+from mirrorlake.lake.place import PARQUET, FileWriter, Place
 from mirrorlake.lake.renewed_options import RenewedOptions
 
 #: What of a file is in memory before it is put, and up to which one is read at once, bytes.
@@ -69,7 +69,7 @@ class RemotePlace(Place):
 
     def open_parquet(self, **how: Any) -> pq.ParquetFile:
         """See `Place.open_parquet`."""
-        return pq.ParquetFile(self.open(), pre_buffer=True, **how)
+        return pq.ParquetFile(self.open(), pre_buffer=True, **PARQUET, **how)
 
     def open(
         self, size: int | None = None, failed: Callable[[OSError], object] = lambda _error: None

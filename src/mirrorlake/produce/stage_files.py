@@ -213,17 +213,24 @@ def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same rows, those of small batches in few larger ones with each partition's together, in
     the order in which they came. What is landed twice a second over hundreds of partitions is some
     rows of each in each file, and every chunk of rows costs a producer as much as some hundred
-    rows."""
+    rows. Another engine may have written columns of other types, which stay by themselves."""
     window: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
-        if window and (rows + batch.num_rows > _BATCH_ROWS or size + batch.nbytes > _BATCH_BYTES):
+        large = rows + batch.num_rows > _BATCH_ROWS or size + batch.nbytes > _BATCH_BYTES
+        if window and (large or not _are_alike(window[-1].schema, batch.schema)):
             yield _together(window)
             window, rows, size = [], 0, 0
         window.append(batch)
         rows, size = rows + batch.num_rows, size + batch.nbytes
     if window:
         yield _together(window)
+
+
+def _are_alike(one: pa.Schema, other: pa.Schema) -> bool:
+    """Whether columns that both have are of the same types."""
+    shared = (field for field in one if field.name in other.names) if one != other else ()
+    return all(field.type == other.field(field.name).type for field in shared)
 
 
 def _together(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

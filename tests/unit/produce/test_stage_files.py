@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.errors import LayoutError
+from mirrorlake.native.exact import times_of
 from mirrorlake.produce import stage_files
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan, ShardPlan
 from mirrorlake.produce.stage_files import batch_rows, gathered, read_shard, rows_by_partition
@@ -157,6 +158,24 @@ def test_small_files_are_gathered_in_their_order(files: list[list[tuple[str, int
         assert [row["offset"] for row in mine] == came
     keys = [(row["topic"], row["partition"], row["generation"]) for row in together]
     assert len(files) < 2 or len(list(itertools.groupby(keys))) == len(set(keys))
+
+
+def test_files_of_several_engines_are_read_together_as_they_are(tmp_path: Path) -> None:
+    """Spark writes times as INT96 unless it is told otherwise: of a table that it has optimized
+    some files are so, and others not."""
+    ours, kind = tmp_path / "ours", pa.timestamp("us", "UTC")
+    year_3000, year_1000 = 32_503_680_000_000, -30_610_224_000_000
+    for name, first, int96 in [(ours, 0, False), (tmp_path / "spark", 2, True)]:
+        rows = pq.read_table(written(name, [("t", 0, first), ("t", 0, first + 1)]))
+        for column in ("timestamp", "landed_at"):
+            at = rows.schema.get_field_index(column)
+            values = pa.array([year_3000, year_1000], pa.timestamp("ms", "UTC")).cast(kind)
+            rows = rows.set_column(at, column, values)
+        pq.write_table(rows, name, use_deprecated_int96_timestamps=int96, store_schema=False)
+    chunks = [chunk for _, chunk in read_shard(shard([str(ours), str(tmp_path / "spark")]), {})]
+    assert [at for chunk in chunks for at in chunk.column("offset").to_pylist()] == [0, 1, 2, 3]
+    read = [ms for chunk in chunks for ms in times_of(chunk).to_pylist()]
+    assert read == [year_3000, year_1000] * 2
 
 
 def test_what_is_landed_often_over_many_partitions_is_a_chunk_of_each(tmp_path: Path) -> None:
