@@ -2,7 +2,7 @@
 cannot be read."""
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from mirrorlake.errors import MirrorlakeError, ReplicationError, SourceDataLost
 from mirrorlake.lake.changes import Change
@@ -38,6 +38,7 @@ class LandingIncidents:
         """Report what a plan comes to, before its query runs. Returns what operators have to know,
         if anything."""
         self._shown |= planned.topics.keys()
+        ids = {name: one.topic_id for name, one in planned.current_generations.topics.items()}
         unseen = {topic for topic, why in planned.denied.items() if why is None} - self._shown
         accepted = [
             Incident(flow, loss.kind, given_up(self.alias, loss))
@@ -59,7 +60,7 @@ class LandingIncidents:
             *(
                 Incident(flow, REFUSED, denied(self.alias, topic, planned.denied[topic]))
                 for flow, selection in flows
-                for topic in sorted(planned.denied.keys() - self._told_gone(flow, unseen))
+                for topic in sorted(planned.denied.keys() - self._told_gone(flow, unseen, ids))
                 if selection.selects(topic)
             ),
         ]
@@ -70,8 +71,7 @@ class LandingIncidents:
                 "landing from cluster %s: %d incidents more", self.alias, len(incidents) - _LOGGED
             )
         self._event_log.incidents.report(incidents)
-        known = planned.current_generations.topics.keys()
-        self._tell_gone(flows, known - planned.topics.keys() - planned.denied.keys())
+        self._tell_gone(flows, ids.keys() - planned.topics.keys() - planned.denied.keys(), ids)
         if planned.open:
             return waiting(self.alias, planned.open)
         return incidents[0].error if incidents else None
@@ -109,27 +109,30 @@ class LandingIncidents:
             )
         )
 
-    def _tell_gone(self, flows: FlowSelections, gone: Collection[str]) -> None:
-        """A topic that was deleted at the source stays on the target; it is reported once."""
+    def _tell_gone(
+        self, flows: FlowSelections, gone: Collection[str], ids: Mapping[str, str]
+    ) -> None:
+        """A topic that was deleted at the source stays on the target; it is reported once, and once
+        more if it was made again, and deleted."""
         for flow, selection in flows if gone else ():
-            known = self._told_gone(flow, gone)
+            known = self._told_gone(flow, gone, ids)
             fresh = sorted(name for name in set(gone) - known if selection.selects(name))
             for name in fresh:
                 logger.warning(
                     "topic %s is not at cluster %s any more; its mirror stays", name, self.alias
                 )
             rows = [
-                Change("topic", name, outcome="gone", error="deleted at the source")
+                Change("topic", name, ids[name], outcome="gone", error="deleted at the source")
                 for name in fresh
             ]
             self._event_log.record(flow, rows)
 
-    def _told_gone(self, flow: str, topics: Collection[str]) -> set[str]:
-        """Those of some topics of which it was told that they were deleted."""
+    def _told_gone(self, flow: str, topics: Collection[str], ids: Mapping[str, str]) -> set[str]:
+        """Those of some topics of which it was told that they were deleted, by Kafka's ids of them;
+        earlier versions did not note which it was."""
         changes = self._event_log.history(flow, "topic") if topics else ()
-        return {change.resource for change in changes if change.outcome == "gone"}.intersection(
-            topics
-        )
+        told = {(change.resource, change.before) for change in changes if change.outcome == "gone"}
+        return {topic for topic in topics if {(topic, ids.get(topic)), (topic, None)} & told}
 
 
 def _concerned(flows: FlowSelections, topic: str) -> list[str]:

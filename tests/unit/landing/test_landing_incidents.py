@@ -1,0 +1,63 @@
+"""What operators are told of topics that a source does not show any more."""
+
+from pathlib import Path
+
+import pytest
+
+from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.lake import Lake
+from mirrorlake.landing.landing_incidents import LandingIncidents
+from mirrorlake.landing.planned import Planned
+from mirrorlake.landing.ports import SourceTopic
+from mirrorlake.landing.source_comparison import CurrentGenerations, LandingPlan, TopicGeneration
+from mirrorlake.naming.naming import Naming
+from mirrorlake.naming.selection import TopicSelection
+from tests.support.lake_rows import no_session, opened, write_file
+
+FLOW = "east->west"
+FLOWS = [(FLOW, TopicSelection((".*",), (), Naming("default", "east"), "west"))]
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return opened(no_session, write_file(tmp_path))[0]
+
+
+def planned(generation: int, there: bool = False, hidden: bool = False) -> Planned:
+    """A plan around a topic, which is there, or may not be seen, or was deleted."""
+    topic = TopicGeneration(generation, f"id{generation}")
+    return Planned(
+        plan=LandingPlan("east", {}),
+        topics={"orders": SourceTopic(topic.topic_id, 1)} if there else {},
+        log={},
+        losses=(),
+        given_up=(),
+        refused={},
+        unanswered=frozenset(),
+        current_generations=CurrentGenerations({"orders": topic}),
+        open=frozenset(),
+        waiting=(frozenset(), frozenset()),
+        covered={},
+        denied={"orders": None} if hidden else {},
+    )
+
+
+def test_a_topic_that_was_deleted_once_is_told_of_when_it_is_not_shown_again(lake: Lake) -> None:
+    """A cluster that hides a topic hides as well whether it is there: what was told of as deleted
+    is none that lost its rights, unless it was made again since. Each process is a new one."""
+    log = EventLog(lake)
+
+    def told(plan: Planned) -> bool:
+        return LandingIncidents("east", log).report_plan(plan, FLOWS) is not None
+
+    def deletions() -> int:
+        return sum(change.outcome == "gone" for change in log.history(FLOW, "topic"))
+
+    for _ in range(2):
+        assert not told(planned(0)) and deletions() == 1
+    assert not told(planned(0, hidden=True))
+    assert not told(planned(1, there=True))
+    assert told(planned(1, hidden=True)), "it was made again, and its rights were taken away"
+    for _ in range(2):
+        assert not told(planned(1)) and deletions() == 2
+    assert not told(planned(1, hidden=True))
