@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 #: How often a store is asked whose answers break off, and what the libraries call that: both try
 #: again by themselves what was not answered at all, and take a broken answer for final.
 _BROKEN_TRIES, _BROKEN = 4, "body error"
-#: How files of Parquet are read. Spark writes a time as an INT96 unless a setting says otherwise, and
-#: in nanoseconds, which is Arrow's default for those, one behind the year 2262 is another time.
+#: How files of Parquet are read. Spark writes times as INT96 unless a setting says otherwise: read
+#: in nanoseconds, as Arrow does by default, one behind the year 2262 is another time.
 PARQUET: Mapping[str, Any] = {"coerce_int96_timestamp_unit": "us"}
 
 Answer = TypeVar("Answer")

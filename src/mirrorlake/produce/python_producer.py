@@ -203,8 +203,9 @@ def _headers(
     if column.null_count == len(column) and added is None:
         return repeat(None)
     more = [] if added is None else [added]
+    gone = () if removed is None else (removed, removed.encode())  # names may be bytes, all of them
     return [
-        [(header["key"], header["value"]) for header in row or () if header["key"] != removed]
+        [(header["key"], header["value"]) for header in row or () if header["key"] not in gone]
         + more
         or None
         for row in column.to_pylist()

@@ -112,6 +112,16 @@ def test_the_header_is_added_behind_all_others_and_stripped_whole() -> None:
     ]
 
 
+def test_the_header_is_stripped_beside_a_name_that_is_no_utf_8() -> None:
+    """Where a row of a batch has such a name the names of all its rows are bytes."""
+    odd, far = {"key": "\ufffd", "value": b"1"}, {"key": "p", "value": b"far"}
+    names = pa.array([[b"\xff", b"p"], None], pa.list_(pa.binary()))
+    batch = rows(2, [[odd, far], [far]]).append_column("header_names", names)
+    taker = FullNowAndThen(set())
+    shipment(taker, batch, None, "p").send()
+    assert [headers for _, headers in taker.taken] == [[(b"\xff", b"1")], None]
+
+
 def test_the_native_one_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(native.SWITCH, raising=False)
     group: Any = None
