@@ -509,7 +509,7 @@ def stand_ins(world: World) -> list[tuple[Any, str, object]]:
         **{name: lambda *_: None for name in ("debug", "info", "warning", "error", "exception")}
     )
     names = map("{:012}".format, itertools.count())
-    made_up = SimpleNamespace(make_up=lambda *_, **__: None)
+    made_up = SimpleNamespace(make_up=lambda *_, **__: None, told=None)
     return [
         (landing_worker, "ReadingFlows", Flows),
         (landing_worker, "LandingIncidents", Told),

@@ -76,8 +76,9 @@ class LandingIncidents:
             return waiting(self.alias, planned.open)
         return incidents[0].error if incidents else None
 
-    def gaps(self, gaps: Sequence[Gap], flows: FlowSelections) -> None:
-        """Report what Spark left out of batches that it reported as done."""
+    def gaps(self, gaps: Sequence[Gap], flows: FlowSelections) -> MirrorlakeError | None:
+        """Report what Spark left out of batches that it reported as done. Returns what operators
+        have to know, if a flow is concerned."""
         incidents = [
             Incident(flow, GAP, left_out(self.alias, gap))
             for gap in gaps
@@ -86,6 +87,7 @@ class LandingIncidents:
         for incident in incidents[:_LOGGED]:
             logger.error("%s", incident.error)
         self._event_log.incidents.report(incidents)
+        return incidents[0].error if incidents else None
 
     def failed(self, flows: Collection[str], problem: MirrorlakeError) -> None:
         """Landing as a whole failed."""

@@ -15,7 +15,7 @@ from confluent_kafka import KafkaException
 
 from mirrorlake import failpoints
 from mirrorlake.config.cluster import Landing
-from mirrorlake.errors import text_of
+from mirrorlake.errors import MirrorlakeError, text_of
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.log import read_ranges
 from mirrorlake.kafka.refusals import silence_in_words
@@ -49,6 +49,8 @@ class UnreadOffsets:
         self._lake = lake
         self._stage = stage
         self._incidents = incidents
+        #: What operators were told first, if anything.
+        self.told: MirrorlakeError | None = None
 
     def make_up(
         self,
@@ -74,7 +76,8 @@ class UnreadOffsets:
             missing = self._missing(asked, staged, client, unknown)
             gaps = _gaps(ranges, unknown, missing)
             if gaps:
-                self._incidents.gaps(gaps, flows)
+                news = self._incidents.gaps(gaps, flows)
+                self.told = self.told or news
                 failpoints.reached("gap-noted")
             if missing:
                 occasion = f"what was left by {' '.join(query.name for query in left)}"

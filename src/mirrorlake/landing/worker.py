@@ -120,8 +120,9 @@ class LandingWorker:
 
     @property
     def error(self) -> MirrorlakeError | None:
-        """What an operator has to know: what ended landing, or which topics wait for a decision."""
-        return self.thread.error or self._waiting
+        """What an operator has to know: what ended landing, or which topics wait for a decision; at
+        the end of a run with an end also what flows may lack that went on behind it."""
+        return self.thread.error or self._waiting or (self._unread.told if self._once else None)
 
     def covered(self) -> dict[TopicAndPartition, int]:
         """How far each partition was landed: end offsets, transaction markers included."""

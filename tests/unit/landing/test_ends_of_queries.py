@@ -107,6 +107,19 @@ def test_what_the_last_batch_before_a_stop_has_not_read_is_reported(
     assert len(made_up) == 3, "not what another process reads now"
 
 
+@pytest.mark.parametrize("once", [False, True])
+def test_a_run_with_an_end_does_not_end_well_that_has_told_of_a_gap(
+    worker: LandingWorker, monkeypatch: pytest.MonkeyPatch, once: bool
+) -> None:
+    """A flow may have gone on behind it, whoever left it. Of a run without an end an operator may
+    have taken note long before its end."""
+    monkeypatch.setattr(landing_worker, "start_landing", lambda *_, **__: Query(None, False))
+    worker._once = once
+    monkeypatch.setattr(worker._unread, "told", MISSED)
+    worker.thread.stop()
+    assert worker._land() and worker.error == (MISSED if once else None)
+
+
 def test_one_that_was_fenced_tells_no_other_process_what_it_covered(
     worker: LandingWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
