@@ -19,6 +19,11 @@ class LeftQuery:
     ends: Mapping[TopicAndPartition, int]
     generations: Mapping[TopicAndPartition, int]
 
+    @property
+    def places(self) -> list[PartitionGeneration]:
+        """What it read."""
+        return [PartitionGeneration(*key, self.generations.get(key, 0)) for key in self.ends]
+
 
 @dataclass(frozen=True)
 class Gap:
@@ -37,11 +42,12 @@ def doubtful(index: StageIndex, alias: str, left: Iterable[LeftQuery]) -> Doubtf
     behind that the next query reads."""
     ranges: dict[PartitionGeneration, tuple[int, int]] = {}
     for query in left:
-        for key, first in query.ends.items():
-            place = PartitionGeneration(*key, query.generations.get(key, 0))
+        for place, first in zip(query.places, query.ends.values(), strict=True):
             staged = [
                 one
-                for one in index.partition(alias, key).above(place.generation, first)
+                for one in index.partition(alias, place.topic_partition).above(
+                    place.generation, first
+                )
                 if one.generation == place.generation
             ]
             end = max((one.last + 1 for one in staged), default=first)

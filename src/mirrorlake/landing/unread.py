@@ -61,13 +61,16 @@ class UnreadOffsets:
         own: str = "",
     ) -> None:
         """Compare what queries were to read (`left_queries`) with what is staged, tell operators
-        what is missing, land it again once, and forget the queries. To be called when none of them
-        can commit any more. Raises ClusterUnusable, and what landing again does: then it is to be
-        done again."""
+        what is missing, land it again once, and forget the queries, except those with something of
+        a partition that is refused for now. To be called when none of them can commit any more.
+        Raises ClusterUnusable, and what landing again does: then it is to be done again."""
         left = left_queries(self._lake, self._alias, own)
+        later = set[PartitionGeneration]()
         if left:
             with self._stage.reading() as index:
-                ranges = doubtful(index, self._alias, left)
+                found = doubtful(index, self._alias, left)
+            later = {place for place in found if place.topic_partition in planned.refused}
+            ranges = {place: found[place] for place in found if place not in later}
             unknown = {
                 place: why for place in ranges if (why := _unreadable(planned, place, ranges))
             }
@@ -83,7 +86,8 @@ class UnreadOffsets:
                 occasion = f"what was left by {' '.join(query.name for query in left)}"
                 self._land(missing, staged, landing, client, occasion)
         for query in left:
-            forget_query(self._lake, self._alias, query.name)
+            if later.isdisjoint(query.places):
+                forget_query(self._lake, self._alias, query.name)
 
     def _land(
         self,

@@ -73,6 +73,7 @@ class World:
         self.source = set(range(0, 40))
         self.start = 0
         self.refused: tuple[TopicAndPartition, ...] = ()
+        self.leaderless: tuple[TopicAndPartition, ...] = ()
         log = EventLog(self.lake)
         self.stage = StageFiles(self.lake)
         incidents = LandingIncidents("east", log)
@@ -102,7 +103,8 @@ class World:
     def make_up(self) -> None:
         ids = CurrentGenerations({"orders": TopicGeneration(0, "id")})
         planned: Any = SimpleNamespace(
-            plan=SimpleNamespace(starts={KEY: 40, OTHER: 40}),
+            plan=SimpleNamespace(starts=dict.fromkeys({KEY, OTHER} - {*self.leaderless}, 40)),
+            refused=dict.fromkeys(self.leaderless, "the partition has no leader"),
             current_generations=ids,
             log=dict.fromkeys((KEY, OTHER), LogEnds(self.start, 40)),
         )
@@ -200,6 +202,25 @@ def test_what_one_partition_does_not_tell_is_no_answer_about_the_others(world: W
     offsets = sorted(row["offset"] for row in rows_there if row["partition"] == 1)
     assert offsets == [*range(0, 30)]
     assert sorted(world.gaps()) == [("landing_gap", 5, 29), ("landing_gap", 10, 19)]
+
+
+def test_what_cannot_be_read_for_now_is_compared_once_it_can_be(world: World) -> None:
+    """It was given up for good, with an incident that never closes, for a leader that was away
+    while the process began."""
+    for partition in (0, 1):
+        there = [*range(0, 10), *range(20, 30)]
+        append(world.lake, "records", staged(there, partition=partition))
+    world.leave({KEY: 5, OTHER: 5})
+    world.leave({OTHER: 5}, "r")
+    world.leaderless = (KEY,)
+    for _ in range(2):
+        world.make_up()
+        assert world.gaps() == [("landing_gap", 10, 19)], "of the other one"
+        assert [query.name for query in left_queries(world.lake, "east")] == ["q"]
+    world.leaderless = ()
+    world.make_up()
+    assert world.offsets() == sorted([*range(0, 30)] * 2) and len(world.gaps()) == 2
+    assert left_queries(world.lake, "east") == []
 
 
 def out_of_room(*_: object, **__: object) -> None:
