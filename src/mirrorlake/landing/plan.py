@@ -108,9 +108,6 @@ class LandingPlanner:
             key: current.generation(key) for key in result.starts if current.generation(key)
         }
         plan = LandingPlan(self.alias, result.starts, generations)
-        reported = {
-            key: why for key, why in refused.items() if topics[key[0]].readable or key in staged
-        }
         gone = current.topics.keys() - shown.keys()
         waiting, still_open = _waiting(decisions, losses), _named(decisions, ids)
         return Planned(
@@ -119,7 +116,7 @@ class LandingPlanner:
             log,
             losses,
             given_up=_in_generations(result.given_up, current),
-            refused=reported,
+            refused=refused,
             unanswered=unanswered,
             current_generations=current,
             open=still_open,

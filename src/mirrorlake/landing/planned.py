@@ -15,9 +15,9 @@ class Planned:
     """A plan, and what it was made of.
 
     `losses` are news, `given_up` was lost behind a loss that an operator accepted. `refused` are
-    partitions that are left out for now, with the reason; topics that may not be read, and never
-    were, are reported elsewhere. `denied` are topics that are shown and not described, or that were
-    read before and are not shown any more, and why, None where they may not even be seen.
+    partitions that are left out for now, with the reason. `denied` are topics that are shown and
+    not described, or that were read before and are not shown any more, and why, None where they may
+    not even be seen.
     `unanswered` are those of the partitions of which the cluster did not tell what is there. `open`
     names what waits for an operator since before, and `waiting` are all topics and partitions that
     wait for one, or that one stopped. `covered` is how far queries before this one came, as far as
