@@ -259,6 +259,9 @@ def test_a_part_that_spark_leaves_out_is_told_by_its_offsets_and_landed_again_on
         "WHERE kind = 'landing_gap' AND resolved_at IS NULL"
     )
     assert lake.rows(told) == ([] if dies else [{"first_offset": 0, "last_offset": 24_999}])
+    if dies:  # who finds it says so at the end, too
+        with pytest.raises(ReplicationError, match="Spark left out 25000 records"):
+            land_only(spark, topology)
     land_only(spark, topology)
     lake = lake_of(spark, topology)
     assert lake.rows(told) == [{"first_offset": 0, "last_offset": 24_999}]
