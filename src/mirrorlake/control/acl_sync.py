@@ -48,6 +48,11 @@ class _Compared(NamedTuple):
     unreported: list[Change]
     lacking: Mapping[Acl, str | None] = {}
 
+    @property
+    def unknown(self) -> str | None:
+        """Why it is not known what there is; None where it is, or where there are no ACLs."""
+        return next((row.error for row in self.unreported if row.outcome == "refused"), None)
+
 
 class AclSync:
     """Topic ACLs of one flow. Every call asks both clusters and raises ClusterUnreachable when one
@@ -67,7 +72,8 @@ class AclSync:
         be one, and `mirrored` the target topics that the flow has produced to. `on_read` is handed
         the ACLs of the source, each time that it reports them."""
         self.flow = flow
-        self.left: Mapping[Acl, str | None] = {}
+        #: What the flow made under another policy; None where no comparison has shown it yet.
+        self.left: Mapping[Acl, str | None] | None = None
         #: What the mirrors lack since the target refused it, and its answer, where that was now.
         self.undone: Mapping[Acl, str | None] = {}
         self._selection = flow.selection
@@ -102,9 +108,10 @@ class AclSync:
         after RETRY_REFUSED_SECONDS. `left` is then what the flow made under another policy.
         """
         began = time.monotonic()
-        plan, owned, mirrors, unreported, lacking = self._compare()
+        plan, owned, mirrors, unreported, lacking = compared = self._compare()
         self.compared_at = began
-        self.left = plan.left
+        if compared.unknown is None:
+            self.left = plan.left
         rows = self._not_reported(
             [*unreported, *(not_written_out(acl, self.flow) for acl in plan.withheld)], plan.changes
         )
@@ -167,9 +174,12 @@ class AclSync:
 
     def settle_left(self, revoke: bool) -> int:
         """Do what an operator decided about the ACLs of another policy: take them away, or leave
-        them to others for good; returns how many. Raises ReplicationError when the target refuses,
-        with what it did noted all the same."""
-        left = self.compare().left
+        them to others for good; returns how many. Raises ReplicationError when a cluster does not
+        say what there is, or the target refuses, with what it did noted all the same."""
+        compared = self._compare()
+        if compared.unknown is not None:
+            raise ReplicationError(f"{compared.unknown}; grant it that, and decide again")
+        left = compared.plan.left
         errors = (
             self._delete(list(left), allowances(left))
             if revoke

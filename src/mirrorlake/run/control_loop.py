@@ -163,7 +163,7 @@ class ControlLoop:
         when it changes."""
         self._flow_worker.targets.kept_alike.sync_acls()
         acls = self._flow_worker.targets.acls
-        if acls.left == self._acls_left:
+        if acls.left is None or acls.left == self._acls_left:
             return
         if acls.left:
             self._event_log.incidents.open(
