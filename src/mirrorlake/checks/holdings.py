@@ -4,7 +4,7 @@ of an unknown one."""
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from mirrorlake.checks.problem import Problem
@@ -48,19 +48,28 @@ class OtherMaker:
 
 
 def other_maker(connections: Connections, flow: ResolvedFlow) -> OtherMaker | None:
-    """MirrorMaker 2 between the clusters of a flow, by its topic of offset syncs on either of them
-    (KIP-716); None for none. Raises ClusterUnusable."""
+    """MirrorMaker 2 between the clusters of a flow, by its topics of offset syncs on either of them
+    (KIP-716); None for none. One that was set up otherwise before has left more than one: those
+    that are written to count, if any is. Raises ClusterUnusable."""
     topics, there = connections.admin(flow.source).topics(), connections.admin(flow.target).topics()
-    for alias, other in ((flow.source, flow.target), (flow.target, flow.source)):
-        for name in connections.admin(alias).topics():
+    makers = []
+    for alias, names, other in (
+        (flow.source, topics, flow.target),
+        (flow.target, there, flow.source),
+    ):
+        for name in names:
             separator = offset_syncs_separator(name, other)
             if separator is None:
                 continue
             default = {topic: f"{flow.source}{separator}{topic}" for topic in topics}
             # Under its identity policy there are no such names.
-            names = frozenset(name if name in there else topic for topic, name in default.items())
-            return OtherMaker(names, *_newest_sync(connections.admin(alias), name))
-    return None
+            mirrors = (mirror if mirror in there else topic for topic, mirror in default.items())
+            newest = _newest_sync(connections.admin(alias), name)
+            makers.append(OtherMaker(frozenset(mirrors), *newest))
+    makers = [maker for maker in makers if maker.is_running] or makers
+    if not makers:
+        return None
+    return replace(makers[0], names=frozenset().union(*(maker.names for maker in makers)))
 
 
 def _newest_sync(admin: ClusterAdmin, name: str) -> tuple[float | None, str | None]:

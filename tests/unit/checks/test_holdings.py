@@ -138,3 +138,39 @@ def test_a_topic_whose_leaders_do_not_answer_may_be_full() -> None:
     assert held == {"audit": "MirrorMaker 2", "empty": "nobody", "orders": "MirrorMaker 2"}
     held = {item.topic: item.whose for item in holdings(connections, flow, (), None)}
     assert set(held.values()) == {"nobody"}, "no record is known of"
+
+
+@pytest.mark.parametrize(
+    ("alias", "separator", "live"),
+    [
+        ("west", ".", "mm2-offset-syncs.east.internal"),
+        ("east", "-", "mm2-offset-syncs-west-internal"),
+    ],
+)
+def test_what_it_left_when_it_was_set_up_otherwise_does_not_hide_that_it_runs(
+    alias: str, separator: str, live: str
+) -> None:
+    """Its topic was moved to the target (KIP-716), or its separator changed: the one of before
+    stays, and shows no life. The flow began beside it, and each record was written twice."""
+    connections, east, west = two(separator)
+    running(east, 2 * LIVE_SECONDS)
+    west.make(f"east{separator}fresh", 7)
+    cluster = east if alias == "east" else west
+    cluster.make(live, 3)
+    cluster.newest[live, 0] = int((time.time() - 5) * 1000)
+    flow = connections.topology.flow("east->west")
+    maker = other_maker(connections, flow)
+    problems = holding_problems(flow, holdings(connections, flow, (), maker), maker)
+    (problem,) = [one for one in problems if one.severity == "refuse"]
+    assert "newest offset sync is 5 s old" in problem.sentence
+
+
+def test_two_that_run_are_both_known() -> None:
+    """Between the same clusters, of other separators: each names its mirrors in its own way."""
+    connections, east, west = two()
+    running(east, 5)
+    east.make("mm2-offset-syncs-west-internal", 3)
+    east.newest["mm2-offset-syncs-west-internal", 0] = int(time.time() * 1000)
+    west.make("east-orders", 7)
+    maker = other_maker(connections, connections.topology.flow("east->west"))
+    assert maker is not None and maker.names >= {"east.audit", "east-orders"}
