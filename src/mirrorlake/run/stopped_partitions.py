@@ -45,9 +45,8 @@ class StoppedPartitions:
     """The stopped partitions of one flow. The flow's thread finds them, the control's asks what was
     decided.
 
-    `error` is the first of them that is not decided yet, or None. `begin_anew` restarts the flow,
-    which then tries again what was refused; `limits` says what decides which records target topics
-    take.
+    `begin_anew` restarts the flow, which then tries again what was refused; `limits` says what
+    decides which records target topics take.
     """
 
     def __init__(
@@ -60,7 +59,6 @@ class StoppedPartitions:
         begin_anew: Callable[[], None],
         limits: Callable[[Collection[str]], Mapping[str, Hashable]],
     ) -> None:
-        self.error: MirrorlakeError | None = None
         self._flow = flow
         self._lake = lake
         self._targets = targets
@@ -69,15 +67,30 @@ class StoppedPartitions:
         self._limits = limits
         #: What the limits were before a partition was tried last, as far as that is known.
         self._tried_with: dict[TopicAndPartition, Hashable] = {}
-        self._here: set[TopicAndPartition] = set()
+        #: What stands, and why; and what of that the flow has to begin anew for, since it was
+        #: decided.
+        self._here: dict[TopicAndPartition, MirrorlakeError] = {}
+        self._decided: set[TopicAndPartition] = set()
+        self._noted: MirrorlakeError | None = None
         self._producer: FlowProducer | None = None
         self._behind: frozenset[PartitionGeneration] = frozenset()
         # others were stopped by an earlier process, as far as is known until it was checked
         self._before = True
 
+    @property
+    def error(self) -> MirrorlakeError | None:
+        """The first of what stands; what was decided does until the flow goes by it."""
+        return next(iter([*self._here.values()]), self._noted)
+
     def note(self, error: MirrorlakeError | None) -> None:
-        """Something stands; the first of such is what the flow ends with."""
-        self.error = self.error or error
+        """Something else stands, if it is an error; the first of such is kept."""
+        self._noted = self._noted or error
+
+    def begin(self) -> None:
+        """The flow begins anew, and goes by all that was decided before."""
+        for key in [*self._decided]:
+            self._decided.discard(key)
+            self._here.pop(key, None)
 
     def stop_before_holes(
         self, producer: FlowProducer, stage: StageFiles, decided: Decided
@@ -88,9 +101,8 @@ class StoppedPartitions:
         if holes:
             problem = next(iter(holes.values()))
             logger.error("%s (%d partitions in all)", problem, len(holes))
-            self.note(problem)
             self._incidents.open_all(self._flow, problem.incident_kind, list(holes.values()))
-            self._here |= holes.keys()
+            self._here |= holes
             producer.spec = replace(producer.spec, blocked=producer.spec.blocked | holes.keys())
 
     def refused(self, refusals: Sequence[TargetRefused]) -> None:
@@ -121,8 +133,10 @@ class StoppedPartitions:
         open_ones = {
             refusal.place for refusal in self._incidents.refused(self._flow) if refusal.kind == kind
         }
-        keys = [IncidentKey(self._flow, kind, *place) for place in open_ones.intersection(places)]
-        self._incidents.settle_all(keys, PARK)
+        over = open_ones.intersection(places)
+        self._incidents.settle_all((IncidentKey(self._flow, kind, *each) for each in over), PARK)
+        for place in over:
+            self._here.pop(place.topic_partition, None)
 
     def stop_where_lost(self, producer: FlowProducer, ends: AskEnds, decided: Decided) -> bool:
         """Leave out partitions of which the target has lost records that it had acknowledged, until
@@ -144,10 +158,9 @@ class StoppedPartitions:
         for problem in self._report_lost(named, resent):
             logger.error("%s", problem)
         lost = {key: loss for key, loss in decided.lost.items() if key[0] not in closed} | news
-        if lost and self.error is None:
-            key, loss = next(iter(lost.items()))
-            self.note(loss_errors(self._lake, self._flow, self._named({key: (loss, None)}))[0])
-        self._here |= lost.keys()
+        before = self._named({key: (lost[key], None) for key in lost.keys() - self._here.keys()})
+        for problem in loss_errors(self._lake, self._flow, before):
+            self._here[problem.topic_partition] = problem
         producer.spec = replace(producer.spec, blocked=producer.spec.blocked | lost.keys())
         return take_out(self._lake, producer, lost)
 
@@ -184,13 +197,12 @@ class StoppedPartitions:
         self._begin_anew()
 
     def _report(self, problems: Sequence[TargetRefused]) -> None:
-        self.note(problems[0] if problems else None)
         self._incidents.report(
             Incident(self._flow, problem.incident_kind, problem) for problem in problems
         )
         # Not before: a check beside this one would take what has no incident yet for decided, and
         # look no more.
-        self._here |= {problem.topic_partition for problem in problems}
+        self._here |= {problem.topic_partition: problem for problem in problems}
 
     def report_behind(self, partitions: Sequence[MapBehind]) -> None:
         """Partitions wait until the stage has what the target took."""
@@ -221,9 +233,12 @@ class StoppedPartitions:
             for refusal in waiting
             if IncidentKey(self._flow, refusal.kind, *refusal.place) not in taken
         ]
-        if self._here - {(refusal.topic, refusal.partition) for refusal in waiting}:
-            self._here.clear()
-            self.error = None
+        over = {*self._here} - {(refusal.topic, refusal.partition) for refusal in waiting}
+        if over:
+            went_on = over & {(key.topic, key.partition) for key in taken}
+            for key in went_on:
+                self._here.pop(key, None)
+            self._decided |= over - went_on
             self._begin_anew()
             return
         self._try_again(
@@ -232,7 +247,7 @@ class StoppedPartitions:
                 for refusal in waiting
                 if refusal.kind == TargetRefused.incident_kind
             }
-            & self._here
+            & self._here.keys()
         )
 
     def _try_again(self, refused: Collection[TopicAndPartition]) -> None:

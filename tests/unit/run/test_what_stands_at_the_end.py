@@ -1,0 +1,110 @@
+"""What a flow ends with while partitions wait: what was decided too late for it to go by is not
+done, and what others wait for is not over with it."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mirrorlake.errors import TargetRefused
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.event_log import EventLog
+from mirrorlake.offsets.positions import PartitionGeneration
+from mirrorlake.run.resolve import Wanted, resolve
+from mirrorlake.run.snapshot import Snapshot
+from mirrorlake.run.stopped_partitions import StoppedPartitions
+from tests.support.lake_rows import FLOW, no_session, opened, write_file
+
+FIRST, SECOND = ("orders", 0), ("orders", 1)
+
+
+class Bench:
+    """A flow of which two partitions were refused; `restarts` counts how often it was asked to
+    begin anew."""
+
+    def __init__(self, directory: Path) -> None:
+        lake, topology = opened(no_session, write_file(directory))
+        self.deployment = Deployment(lake, Connections(topology), EventLog(lake))
+        self.restarts = 0
+        targets: Any = SimpleNamespace(check=lambda: None, closed=dict, remote_topic=str)
+        self.stopped = StoppedPartitions(
+            FLOW,
+            lake,
+            targets,
+            incidents=self.deployment.event_log.incidents,
+            begin_anew=self._begin_anew,
+            limits=lambda _topics: {},
+        )
+        self.refused(FIRST, SECOND)
+
+    def _begin_anew(self) -> None:
+        self.restarts += 1
+
+    def refused(self, *keys: tuple[str, int]) -> None:
+        self.stopped.refused(
+            [
+                TargetRefused(f"{topic}-{at} is refused", topic=topic, partition=at,
+                              first_offset=5, last_offset=5, generation=0)
+                for topic, at in keys
+            ]
+        )  # fmt: skip
+
+    def decided(self, partition: int) -> None:
+        resolve(self.deployment, Wanted(topic="orders", partition=partition), "retry")
+
+    @property
+    def ends_with(self) -> str | None:
+        error = self.stopped.error
+        return None if error is None else str(error)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    made = Bench(tmp_path)
+    assert made.ends_with == "orders-0 is refused"
+    return made
+
+
+def at(**floors: int) -> Snapshot:
+    keys = {("orders", int(name[1:])): floor for name, floor in floors.items()}
+    none = frozenset[Any]()
+    return Snapshot({}, True, keys, {}, none, none)
+
+
+def test_what_is_decided_behind_the_end_of_a_run_is_not_done(bench: Bench) -> None:
+    """`run --once` asks what was decided when its flows have ended: it ended with exit code 0, with
+    the incident of the other partition open, and nothing of either brought."""
+    bench.decided(0)
+    bench.stopped.check(at(p0=5, p1=5))
+    assert bench.ends_with == "orders-0 is refused", "the next run tries it again"
+    bench.decided(1)
+    bench.stopped.check(at(p0=5, p1=5))
+    assert bench.ends_with is not None
+
+
+def test_what_was_taken_since_is_over_and_the_other_one_is_not(bench: Bench) -> None:
+    bench.stopped.check(at(p0=6, p1=5))
+    assert bench.ends_with == "orders-1 is refused"
+    bench.stopped.check(at(p0=6, p1=6))
+    assert bench.ends_with is None
+
+
+def test_a_flow_that_begins_anew_goes_by_what_was_decided(bench: Bench) -> None:
+    bench.decided(0)
+    bench.stopped.check(at(p0=5, p1=5))
+    assert bench.restarts == 1
+    bench.stopped.begin()
+    assert bench.ends_with == "orders-1 is refused", "that one waits for a decision still"
+    bench.stopped.check(at(p0=5, p1=5))
+    assert bench.restarts == 1, "once"
+    bench.decided(1)
+    bench.stopped.check(at(p0=6, p1=5))
+    bench.stopped.begin()
+    assert (bench.restarts, bench.ends_with) == (2, None)
+
+
+def test_what_is_parked_stands_no_more(bench: Bench) -> None:
+    bench.stopped.parked([PartitionGeneration(*FIRST, 0)])
+    assert bench.ends_with == "orders-1 is refused"
