@@ -7,8 +7,9 @@ import time
 from collections.abc import Collection, Sequence
 
 from mirrorlake.checks.preflight import Preflight, judge
+from mirrorlake.checks.rules import aliases_of
 from mirrorlake.config.topology import ResolvedFlow, Topology
-from mirrorlake.errors import MirrorlakeError, ReplicationError
+from mirrorlake.errors import ClusterUnreachable, MirrorlakeError, ReplicationError
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.identity import store_identity
 from mirrorlake.lake.lease import locks_work
@@ -93,7 +94,7 @@ class Replicator:
         )
         # of a run with an end; reported after those about records
         self._control_errors: list[ReplicationError] = []
-        self._complaints: list[ReplicationError] = []
+        self._complaints: list[MirrorlakeError] = []
 
     @property
     def _deployment(self) -> Deployment:
@@ -143,6 +144,8 @@ class Replicator:
             self._begin()
             self._watch(edits)
             ended = self._all_ended()
+            if self._options.once and ended:
+                self._judge_at_last()
         except MirrorlakeError:
             raise
         except Exception as error:
@@ -237,12 +240,26 @@ class Replicator:
             return
         silent = self._silent
         try:
-            self._judge_late(silent)
+            self._apply(self._refuse(silent))
         except BaseException:  # what it leaves undone, the next judgement does
             self._ask_for(silent)
             raise
 
-    def _judge_late(self, silent: Collection[str]) -> None:
+    def _judge_at_last(self) -> None:
+        """A cluster that was away when a run with an end began, which does not ask for it, may have
+        answered since: then no rule has looked at what was done there."""
+        worked = all(running.worker.error is None for running in self.running)
+        going = (flow for flow in self._flows if not flow.paused)
+        silent = self._silent.intersection(aliases_of(going))
+        if silent and worked and not self._landings.errors:
+            preflight = self._refuse(silent)
+            away = sorted(silent & preflight.silent.keys())
+            unknown = [ClusterUnreachable(preflight.silent[each], alias=each) for each in away]
+            self._complaints = [*preflight.complaints(), *unknown]
+
+    def _refuse(self, silent: Collection[str]) -> Preflight:
+        """End flows that must not run, as is known now, each with an incident; returns the
+        others."""
         preflight, refused = judged_late(self._deployment, self._flows, silent)
         # Else a batch that is on its way would close the incident, as it comes through.
         self._here.halt(refused)
@@ -250,10 +267,9 @@ class Replicator:
         for name, why in refused.items():
             self.event_log.incidents.close_kinds([name], TRANSIENT_KINDS)
             self.event_log.incidents.open(name, why.incident_kind, why)
-        self._errors += refused.values()
-        self._apply(preflight)
-        for name, why in refused.items():
             logger.error("%s; flow %s has ended", why, name)
+        self._errors += refused.values()
+        return preflight
 
     def _ask_for(self, silent: Collection[str]) -> None:
         if self._asking is not None:
@@ -267,7 +283,7 @@ class Replicator:
         """Make what runs what is wanted: flows that are the same go on undisturbed."""
         self._connections, self._flows = preflight.connections, list(preflight.flows)
         self._leases.use(preflight.connections)
-        self._complaints = preflight.complaints()
+        self._complaints = [*preflight.complaints()]
         if preflight.to_note:
             self.event_log.clusters(preflight.to_note)
         wanted = {flow.name: flow for flow in preflight.flows if not flow.paused}

@@ -203,6 +203,54 @@ def test_a_run_with_an_end_does_not_wait_for_it(run: Replicator) -> None:
     assert run._asking is None
 
 
+def at_its_end(run: Replicator) -> None:
+    """A run with an end that comes to it."""
+    run._options = RunOptions(once=True)
+    run._begin = run._end = lambda: None  # type: ignore[method-assign]
+    run._all_ended = lambda: True  # type: ignore[method-assign]
+    run.run()
+
+
+def test_what_a_run_with_an_end_did_is_judged_at_its_end(
+    run: Replicator, east: MemoryCluster
+) -> None:
+    """The cluster answered again in time to be landed: no rule looked at it, and the exit code was
+    0."""
+    answers_as_west(east)
+    with pytest.raises(ReplicationError, match="onto itself"):
+        at_its_end(run)
+    assert run.event_log.incidents.open_kinds(FLOW) == {"flow_stopped"}
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_what_cannot_be_judged_at_its_end_is_not_in_order(
+    run: Replicator, east: MemoryCluster, monkeypatch: pytest.MonkeyPatch, paused: bool
+) -> None:
+    """But for a flow that does nothing."""
+    (flow,) = (flow for flow in run._flows if flow.name == FLOW)
+    settings = flow.settings.model_copy(update={"paused": paused})
+    monkeypatch.setattr(run, "_flows", [replace(flow, settings=settings)])
+    monkeypatch.setattr(
+        silent_clusters,
+        "judged",
+        lambda _lake, connections, flows: Preflight(
+            connections, tuple(flows), {}, silent={"east": "cluster east does not answer"}
+        ),
+    )
+    if paused:
+        at_its_end(run)
+        return
+    with pytest.raises(ClusterUnreachable, match="east does not answer"):
+        at_its_end(run)
+
+
+def test_one_whose_clusters_were_all_judged_ends_in_order(
+    run: Replicator, east: MemoryCluster
+) -> None:
+    east.refusal = None
+    at_its_end(run)
+
+
 class Landing:
     """What is landed, by source: for which flows."""
 
