@@ -8,7 +8,7 @@ from itertools import count
 
 from mirrorlake.checks.other_lakes import is_unknown
 from mirrorlake.checks.preflight import Preflight, judged
-from mirrorlake.checks.problem import refused_flows
+from mirrorlake.checks.problem import Problem, refused_flows
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnreachable, ClusterUnusable, ReplicationError
 from mirrorlake.kafka.connections import Connections
@@ -47,13 +47,20 @@ def judged_late(
     preflight = judged(lake, connections, flows)
     late = {
         name: problem
-        for name, problem in refused_flows(preflight.problems).items()
+        for name, problem in _refused(preflight).items()
         if not set(silent).isdisjoint(name.split("->"))
     }
-    for problem in late.values():
-        if is_unknown(problem):
-            raise ClusterUnreachable(str(problem), alias=problem.subject)
     if late:
         preflight = judged(lake, connections, [flow for flow in flows if flow.name not in late])
-    refused = {**refused_flows(preflight.problems), **late}
+    refused = {**_refused(preflight), **late}
     return preflight, {name: ReplicationError(str(why)) for name, why in refused.items()}
+
+
+def _refused(preflight: Preflight) -> dict[str, Problem]:
+    """Flows that must not run, and why. Raises ClusterUnreachable where a cluster only does not
+    tell that one may."""
+    refused = refused_flows(preflight.problems)
+    for problem in refused.values():
+        if is_unknown(problem):
+            raise ClusterUnreachable(str(problem), alias=problem.subject)
+    return refused

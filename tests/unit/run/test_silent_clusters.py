@@ -94,10 +94,12 @@ def test_a_flow_that_must_not_run_ends_once_that_is_known(
     assert applied == [[OTHER]], "once"
 
 
+@pytest.mark.parametrize("flow", [FLOW, OTHER])
 def test_what_a_cluster_does_not_tell_ends_no_flow(
-    run: Replicator, east: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+    run: Replicator, east: MemoryCluster, monkeypatch: pytest.MonkeyPatch, flow: str
 ) -> None:
-    """It is judged again: what keeps it from telling is over some time."""
+    """It is judged again: what keeps it from telling is over some time. Nor does it end one that
+    ran all the while."""
     judged, told = silent_clusters.judged, list[bool]()
 
     def not_told(lake: Any, connections: Connections, flows: Any) -> Preflight:
@@ -105,14 +107,14 @@ def test_what_a_cluster_does_not_tell_ends_no_flow(
         if told:
             return preflight
         told.append(True)
-        unknown = Problem("other-lake", "refuse", (FLOW,), "west", "it is not known", "wait")
+        unknown = Problem("other-lake", "refuse", (flow,), "west", "it is not known", "wait")
         return replace(preflight, problems=(unknown,))
 
     monkeypatch.setattr(silent_clusters, "judged", not_told)
     east.refusal = None
     with pytest.raises(ClusterUnreachable, match="it is not known; wait"):
         is_judged(run)
-    assert run.event_log.incidents.open_kinds(FLOW) == set() and run._errors == []
+    assert run.event_log.incidents.open_kinds(flow) == set() and run._errors == []
     is_judged(run)
     assert run.applied == [[FLOW, OTHER]]  # type: ignore[attr-defined]
 
