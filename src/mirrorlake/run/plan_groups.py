@@ -22,7 +22,8 @@ class PlannedGroups:
             where there are more groups than were asked.
         left_out: those that the flow's settings leave out; some, where there are more.
         untold: why the source may have groups that are not counted, or not named: not all of its
-            brokers listed theirs, or one that is left out was not answered for.
+            brokers listed theirs, or one was not answered for; where others were, one that the flow
+            selects is taken for like these.
     """
 
     positions: int = 0
@@ -53,6 +54,9 @@ def planned_groups(
         for group in others
         if group in committed.errors and group not in places
     ]
+    if asked and not answers:
+        why = committed.errors[asked[0]]
+        silent.append(f"none that the flow selects, such as {asked[0]}, was answered for: {why}")
     return PlannedGroups(
         round(found * len(selected) / max(1, len(answers))),
         tuple(group for group in others if group in places),

@@ -62,6 +62,15 @@ def test_where_a_broker_lists_no_groups_the_plan_says_so() -> None:
     assert found(groups={}, errors=("away",)) == PlannedGroups(untold=("away",))
 
 
+def test_where_no_group_of_the_flow_is_answered_for_the_plan_says_so() -> None:
+    """A right on groups that is missing, or a coordinator that is away: the plan had 0 positions,
+    as where there are none."""
+    planned = found(groups={"silent": POSITIONS["silent"]})
+    assert planned.positions == 0
+    (why,) = planned.untold
+    assert "such as silent" in why and "coordinator is away" in why
+
+
 def test_groups_in_other_topics_are_none() -> None:
     assert found(topics=["new"]) == PlannedGroups()
 
