@@ -12,7 +12,7 @@ from functools import partial
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
-from mirrorlake.errors import ClusterUnusable, MirrorlakeError
+from mirrorlake.errors import ClusterUnusable, MirrorlakeError, ReplicationError
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.heartbeats import known_heartbeats
@@ -158,10 +158,13 @@ class FlowWorker:
         return None if self._with_lease() else 0.0
 
     def _note_closed(self) -> None:
-        """At the end, a topic that gets nothing for now is what an operator has to know."""
-        self._stopped.note(
-            next((why for why in self.targets.closed().values() if why is not None), None)
-        )
+        """At the end, a topic that gets nothing for now is what an operator has to know; so it is
+        where a run with an end was too late to begin what was decided."""
+        for why in self.targets.closed().values():
+            self._stopped.note(why)
+        for topic in sorted(self.targets.decided()) if self.once else ():
+            text = f"flow {self.flow.name} did not begin yet what you decided about topic {topic}"
+            self._stopped.note(ReplicationError(f"{text}: run it once more", topic=topic))
 
     def _with_lease(self) -> bool:
         """Produce as the only process that does. True at the end, False to begin again."""

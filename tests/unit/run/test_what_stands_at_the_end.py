@@ -12,19 +12,21 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.offsets.positions import PartitionGeneration
+from mirrorlake.run.flow_worker import FlowWorker
 from mirrorlake.run.resolve import Wanted, resolve
 from mirrorlake.run.snapshot import Snapshot
 from mirrorlake.run.stopped_partitions import StoppedPartitions
 from tests.support.lake_rows import FLOW, no_session, opened, write_file
 
 FIRST, SECOND = ("orders", 0), ("orders", 1)
+REFUSED = TargetRefused("lines is refused", topic="lines")
 
 
 class Bench:
     """A flow of which two partitions were refused; `restarts` counts how often it was asked to
     begin anew."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, refused: tuple[tuple[str, int], ...]) -> None:
         lake, topology = opened(no_session, write_file(directory))
         self.deployment = Deployment(lake, Connections(topology), EventLog(lake))
         self.restarts = 0
@@ -37,7 +39,7 @@ class Bench:
             begin_anew=self._begin_anew,
             limits=lambda _topics: {},
         )
-        self.refused(FIRST, SECOND)
+        self.refused(*refused)
 
     def _begin_anew(self) -> None:
         self.restarts += 1
@@ -62,7 +64,7 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    made = Bench(tmp_path)
+    made = Bench(tmp_path, (FIRST, SECOND))
     assert made.ends_with == "orders-0 is refused"
     return made
 
@@ -108,3 +110,20 @@ def test_a_flow_that_begins_anew_goes_by_what_was_decided(bench: Bench) -> None:
 def test_what_is_parked_stands_no_more(bench: Bench) -> None:
     bench.stopped.parked([PartitionGeneration(*FIRST, 0)])
     assert bench.ends_with == "orders-1 is refused"
+
+
+@pytest.mark.parametrize(("once", "waits"), [(True, False), (True, True), (False, False)])
+def test_what_was_decided_too_late_about_a_topic_is_not_done(
+    tmp_path: Path, once: bool, waits: bool
+) -> None:
+    """Its target topic was deleted, and is to be made again: a run with an end compares it when it
+    begins, and the exit code was 0. One without goes on with it the next time, too."""
+    bench = Bench(tmp_path, ())
+    closed = {"orders": None} | ({"lines": REFUSED} if waits else {})
+    targets = SimpleNamespace(closed=lambda: closed, decided=lambda: {"orders"})
+    flow: Any = SimpleNamespace(
+        flow=SimpleNamespace(name=FLOW), targets=targets, once=once, _stopped=bench.stopped
+    )
+    FlowWorker._note_closed(flow)
+    text = "lines is refused" if waits else "did not begin yet what you decided about topic orders"
+    assert (text if once else "None") in str(bench.ends_with)
