@@ -49,8 +49,7 @@ def import_(
     as_json: bool = AS_JSON,
 ) -> None:
     """Make a topology file of MirrorMaker's files, and account for every key of them."""
-    from mirrorlake.mm2.importer.document import topology_text
-    from mirrorlake.mm2.importer.manifests import for_a_pod, pod_note
+    from mirrorlake.mm2.importer.document import for_a_pod, pod_note, topology_text
     from mirrorlake.mm2.importer.mirrormaker1 import Options
     from mirrorlake.mm2.importer.read import import_files
 
@@ -101,7 +100,7 @@ def _write(path: Path, text: str) -> None:
 def _write_manifests(folder: Path, topology: str, imported: "Imported", *, force: bool) -> None:
     from importlib.resources import files
 
-    from mirrorlake.mm2.importer.manifests import manifests
+    from mirrorlake.mm2.importer.document import manifests
 
     template = files("mirrorlake.mm2.importer") / "deployment.yaml"
     made = manifests(template.read_text("utf-8"), imported.variables, imported.mounts)

@@ -5,9 +5,8 @@ a cluster.
 """
 
 from mirrorlake.config.client_settings import by_name
-from mirrorlake.mm2.importer.entries import Entry
+from mirrorlake.mm2.importer.entries import Entry, SettingOutcome, Value
 from mirrorlake.mm2.importer.flow_keys import number
-from mirrorlake.mm2.importer.setting_outcome import SettingOutcome, Value
 
 #: Names that Kafka's Java clients and librdkafka share, with the same meaning.
 _SHARED = frozenset(

@@ -7,9 +7,8 @@ from mirrorlake.config.flow import Flow
 from mirrorlake.config.flow_reasons import normal
 from mirrorlake.errors import InputError
 from mirrorlake.mm2.importer import flow_keys
-from mirrorlake.mm2.importer.draft import Draft
+from mirrorlake.mm2.importer.draft import Draft, place_flow_key
 from mirrorlake.mm2.importer.entries import STATE, Entry
-from mirrorlake.mm2.importer.sides import place_flow_key
 
 _CONNECTORS = ("MirrorSourceConnector", "MirrorCheckpointConnector", "MirrorHeartbeatConnector")
 #: What a flow does without the connector of this kind; `enabled` of the source connector is the

@@ -6,9 +6,8 @@ from itertools import permutations
 from mirrorlake.config.fields import names_of
 from mirrorlake.errors import InputError
 from mirrorlake.mm2.importer import client_keys, flow_keys
-from mirrorlake.mm2.importer.draft import Draft, Rank
+from mirrorlake.mm2.importer.draft import CONNECTOR_KEYS, Draft, Rank, place_flow_key
 from mirrorlake.mm2.importer.entries import Entry
-from mirrorlake.mm2.importer.sides import CONNECTOR_KEYS, place_flow_key
 
 _ROLES = ("consumer", "producer", "admin")
 _EXACTLY_ONCE = "exactly.once.source.support"

@@ -1,6 +1,8 @@
-"""The topology as the text of a YAML file, with short comments."""
+"""The topology as the text of a YAML file, with short comments; and the manifests of
+`ops/kubernetes` for it: what it reads is mounted where it reads it."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from types import MappingProxyType
 from typing import Any
 
@@ -59,3 +61,99 @@ def _text(dumper: PlainDumper, text: str) -> yaml.ScalarNode:
 
 
 PlainDumper.add_representer(str, _text)
+
+
+#: The volume of ops/kubernetes/deployment.yaml that stands for those of the topology's Secrets.
+_EXAMPLE = "kafka"
+#: The Secret whose keys are the environment variables that the topology reads.
+_VARIABLES = "mirrorlake"
+_POD_LAKE = {"path": "s3://change-me/lake", "checkpoints": "/tmp/checkpoints"}
+_MODE = 0o440
+_APPLY = (
+    "Made by `mirrorlake import`; yours to change. Run `kubectl apply -k` in the namespace of the\n"
+    "# Secrets, once lake.path in mirrorlake.yml and the image are yours."
+)
+
+
+def for_a_pod(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A topology with what pods need: a lake that outlives them, whose place is still to be
+    written, that they stand by for each other, and nothing that is kept beside the file."""
+    parts = {**document, "lake": dict(_POD_LAKE)}
+    flows = parts.pop("flows")
+    return {**parts, "flows": flows, "availability": "kafka", "tracking": {"enabled": False}}
+
+
+def manifests(
+    template: str, variables: Mapping[str, str], mounts: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """The files beside mirrorlake.yml by name: the Deployment of `template`, with each Secret of
+    `mounts` at the place where `${secret:NAME/KEY}` looks, and `variables` out of the Secret
+    mirrorlake; and the kustomization."""
+    return {
+        "deployment.yaml": _manifest_text(_deployment(yaml.safe_load(template), variables, mounts)),
+        "kustomization.yaml": _manifest_text(
+            {
+                "apiVersion": "kustomize.config.k8s.io/v1beta1",
+                "kind": "Kustomization",
+                "resources": ["deployment.yaml"],
+                "configMapGenerator": [{"name": "mirrorlake", "files": ["mirrorlake.yml"]}],
+                "images": [
+                    {"name": "mirrorlake", "newName": "registry.example.org/mirrorlake"}
+                    | {"newTag": "latest"}
+                ],
+            }
+        ),
+    }
+
+
+def pod_note(folder: str, variables: Mapping[str, str]) -> str:
+    """What is left to do, a sentence for a person."""
+    secret = (
+        f", make a Secret {_VARIABLES} with the keys {', '.join(variables)}" if variables else ""
+    )
+    return (
+        f"{folder}: write the lake's place into mirrorlake.yml and your image into "
+        f"kustomization.yaml{secret}, then run `kubectl apply -k {folder}` in the namespace of the "
+        "Secrets"
+    )
+
+
+def _deployment(
+    template: Mapping[str, Any], variables: Mapping[str, str], mounts: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    made = deepcopy(dict(template))
+    pod = made["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    folder = next(one for one in container["volumeMounts"] if one["name"] == _EXAMPLE)["mountPath"]
+    for parent, name in ((pod, "volumes"), (container, "volumeMounts")):
+        parent[name] = [one for one in parent[name] if one["name"] != _EXAMPLE]
+    for number, secret in enumerate(mounts, 1):
+        # A volume's name is shorter than a Secret's may be, and takes no dot.
+        name = f"secret-{number}"
+        path = f"{folder.removesuffix(_EXAMPLE)}{secret}"
+        container["volumeMounts"].append({"name": name, "mountPath": path, "readOnly": True})
+        volume = {"secretName": secret, "defaultMode": _Mode(_MODE)}
+        pod["volumes"].append({"name": name, "secret": volume})
+    for name in variables:
+        source = {"secretKeyRef": {"name": _VARIABLES, "key": name}}
+        container["env"].append({"name": name, "valueFrom": source})
+    return made
+
+
+class _Mode(int):
+    """Rights of files, which people read in octal digits."""
+
+
+class _Dumper(PlainDumper):
+    """Writes rights of files in octal digits."""
+
+
+def _mode(dumper: _Dumper, mode: _Mode) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:int", f"0{mode:o}")
+
+
+_Dumper.add_representer(_Mode, _mode)
+
+
+def _manifest_text(manifest: Mapping[str, Any]) -> str:
+    return f"# {_APPLY}\n" + yaml.dump(dict(manifest), Dumper=_Dumper, sort_keys=False, width=110)

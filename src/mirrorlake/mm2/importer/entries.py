@@ -5,7 +5,7 @@ Values may be secrets: they show in no repr and in no error.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -185,3 +185,18 @@ def _config(file: str, config: dict[str, Any], lines: _Lines) -> Iterator[Entry]
             )
         text = value if isinstance(value, str) else json.dumps(value)
         yield Entry(file, line, key.strip(), text.strip())
+
+
+Value = str | int | bool | list[str]
+
+
+@dataclass(frozen=True)
+class SettingOutcome:
+    """One of: `fields` of the topology with their values, why it is not needed, why it is not
+    supported. A list may be carried in part: then the last one says what of it is not. `notes` are
+    about what is carried."""
+
+    fields: Mapping[str, Value] = field(default_factory=dict)
+    not_needed: str = ""
+    not_supported: str = ""
+    notes: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from mirrorlake.errors import InputError
 from mirrorlake.mm2.importer import client_keys
 from mirrorlake.mm2.importer.draft import Draft, Rank
 from mirrorlake.mm2.importer.entries import Entry
-from mirrorlake.mm2.importer.patterns import patterns_of
+from mirrorlake.mm2.importer.flow_keys import patterns_of
 
 #: Where options stand, for the report.
 COMMAND_LINE = "command line"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from mirrorlake.errors import InputError
 from mirrorlake.mm2.importer.entries import SourceFile, read_json, read_properties
-from mirrorlake.mm2.importer.jaas import parse_jaas
+from mirrorlake.mm2.importer.security import parse_jaas
 
 
 def properties(text: str) -> list[tuple[int | None, str, str]]:
