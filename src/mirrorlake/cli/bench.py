@@ -93,8 +93,7 @@ def bench(
         False, "--json", help="Print the JSON document instead of the tables."
     ),
 ) -> None:
-    """Race mirrorlake against MirrorMaker 2 and a naive pipeline, on two embedded clusters of this
-    machine."""
+    """Race mirrorlake against MirrorMaker 2, on two embedded clusters of this machine."""
     from mirrorlake.devtools.bench.arena import BenchOptions
     from mirrorlake.devtools.bench.latency import Pace
     from mirrorlake.devtools.bench.run import run_bench
@@ -108,26 +107,15 @@ def bench(
         # Brokers compile what many partitions take for a minute: they are measured as those are
         # that have run for days.
         warm_up = 60.0 if BenchPart.scale in parts else 12.0
-    pace = Pace(rate, warm_up_seconds=warm_up, seconds=seconds)
-
-    def share(part: BenchPart, one_of: int = 1) -> dict[int, int]:
-        return {size: records // one_of for size, records in backlogs.items() if part in parts}
-
     options = BenchOptions(
-        share(BenchPart.throughput),
-        fan_out=share(BenchPart.fan_out, 3),  # as each goes to three targets
-        proof=share(BenchPart.proof, 4),
-        pace=pace
-        if parts & {BenchPart.latency, BenchPart.feel, BenchPart.scale, BenchPart.capacity}
-        else None,
-        feel=BenchPart.feel in parts,
-        scale=int(partitions.value) if BenchPart.scale in parts else 0,
-        capacity=BenchPart.capacity in parts,
-        executors=records_120 // 2 if BenchPart.executors in parts else 0,  # of each executor
-        control=BenchPart.control in parts,
+        {part.value for part in parts},
+        backlogs,
+        executor_records=records_120 // 2,
+        pace=Pace(rate, warm_up_seconds=warm_up, seconds=seconds),
+        partitions=int(partitions.value),
         keep=keep,
         laps=laps,
-        soak_minutes=minutes if BenchPart.soak in parts else 0.0,
+        soak_minutes=minutes,
         lake=lake.value,
     )
 
@@ -148,8 +136,10 @@ def _parts(only: BenchPart | None, lake: BenchLake) -> set[BenchPart]:
     """What is measured. Raises InputError."""
     if lake is not BenchLake.folder and only in _IN_FOLDERS:
         raise InputError(f"--only {only.value} measures lakes in folders: leave --lake out")
+    if only is not None:
+        return {only, BenchPart.latency} if only is BenchPart.feel else {only}
     left_out = (BenchPart.soak,) if lake is BenchLake.folder else _IN_FOLDERS
-    return {*BenchPart} - {*_ALONE, *left_out} if only is None else {only}
+    return {*BenchPart} - {*_ALONE, *left_out}
 
 
 def _sizes(text: str) -> list[int]:

@@ -12,6 +12,7 @@ from mirrorlake.cli.bench import BenchPart, _parts
 from mirrorlake.config.lake import Lake
 from mirrorlake.devtools.bench.contestants import Job, write_topology
 from mirrorlake.devtools.bench.lakes import KINDS, JobLake, lakes_of
+from mirrorlake.devtools.bench.run import PARTS
 from mirrorlake.errors import InputError
 from mirrorlake.lake.place import place_of
 
@@ -59,10 +60,15 @@ def test_what_makes_up_tables_is_measured_in_folders(part: BenchPart) -> None:
 
 
 def test_a_part_is_measured_alone_and_some_only_so() -> None:
-    assert _parts(BenchPart.feel, bench.BenchLake.catalog) == {BenchPart.feel}
+    feel = {BenchPart.feel, BenchPart.latency}
+    assert _parts(BenchPart.feel, bench.BenchLake.catalog) == feel
     alone = {BenchPart.soak, BenchPart.scale, BenchPart.capacity, BenchPart.executors}
     assert _parts(None, bench.BenchLake.folder) == {*BenchPart} - alone
 
 
 def test_the_command_knows_all_kinds() -> None:
     assert [kind.value for kind in bench.BenchLake] == [*KINDS]
+
+
+def test_the_command_knows_all_parts() -> None:
+    assert {part.value for part in BenchPart} == PARTS.keys()

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,13 +13,13 @@ from confluent_kafka.admin import AdminClient
 from mirrorlake.devtools.bench.contestants import Job, Running
 from mirrorlake.devtools.bench.lakes import LakeOf, in_folder
 from mirrorlake.devtools.bench.latency import Pace
+from mirrorlake.devtools.bench.measure import QUIET
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
+from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.kafka.admin import ClusterAdmin
 
 Say = Callable[[str], None]
 Start = Callable[[Job], Running]
-#: librdkafka reports events that it drops when a client ends; that is no news.
-QUIET = {"log_level": 3}
 #: What a contestant wrote is gone when the next one starts: in its minute of grace it would hold
 #: gigabytes of memory, and memory that was not used lately is expensive on virtual machines, whose
 #: hosts take it back (six times, measured).
@@ -28,22 +28,16 @@ BROKERS = {"log.segment.delete.delay.ms": "1000"}
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """What to measure: `backlogs` are records by record size in bytes, `fan_out` such that go to
-    three targets at once, and `proof` such that `verify` compares; empty, `pace` None, `feel`,
-    `capacity` or `control` False, leaves a part out, as 0 does of `executors`, the records of each
-    executor, and of `scale`, its partitions. `laps` is how often a backlog is raced over;
-    `soak_minutes` how long memory is watched at full rate. `lake` is the kind of mirrorlake's lakes
-    (`lakes.KINDS`)."""
+    """What to measure: `parts` are some of `run.PARTS`, `backlogs` records by record size in bytes,
+    and `executor_records` those of each executor. `laps` is how often a backlog is raced over;
+    `partitions` are those of `scale`, and `soak_minutes` how long memory is watched at full rate.
+    `lake` is the kind of mirrorlake's lakes (`lakes.KINDS`)."""
 
-    backlogs: Mapping[int, int]
-    fan_out: Mapping[int, int] = field(default_factory=dict)
-    proof: Mapping[int, int] = field(default_factory=dict)
-    pace: Pace | None = field(default_factory=Pace)
-    feel: bool = True
-    scale: int = 0
-    capacity: bool = False
-    executors: int = 0
-    control: bool = True
+    parts: Collection[str]
+    backlogs: Mapping[int, int] = field(default_factory=dict)
+    executor_records: int = 0
+    pace: Pace = field(default_factory=Pace)
+    partitions: int = 2_000
     keep: bool = False
     laps: int = 1
     soak_minutes: float = 0.0
@@ -59,6 +53,21 @@ class Arena:
     directory: Path
     say: Say
     lake_of: LakeOf = in_folder
+
+    @property
+    def brokers(self) -> list[int]:
+        """The processes of both clusters."""
+        return [*self.east.pids, *self.west.pids]
+
+    @contextmanager
+    def more(self, *names: str) -> Iterator[list[EmbeddedCluster]]:
+        """More clusters for the time of the block."""
+        self.say(f"starting {' and '.join(names)} too")
+        clusters = start_clusters(names, self.directory / "more", properties=BROKERS)
+        try:
+            yield [*clusters.values()]
+        finally:
+            stop_clusters(clusters)
 
     @cached_property
     def source(self) -> ClusterAdmin:

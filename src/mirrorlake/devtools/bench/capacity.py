@@ -5,27 +5,17 @@ backlog.
 Some minutes: each figure is measured over half a minute, of defaults, on a lake in a folder.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from mirrorlake.devtools.bench.arena import BROKERS, Arena, contestant
+from mirrorlake.devtools.bench.arena import Arena, contestant
 from mirrorlake.devtools.bench.contestants import start_mirrorlake
-from mirrorlake.devtools.bench.feel import idle_cores
 from mirrorlake.devtools.bench.latency import Pace, measure_latency
-from mirrorlake.devtools.bench.measure import watch
+from mirrorlake.devtools.bench.measure import idle_cores, own_memory, started, watch
 from mirrorlake.devtools.bench.payload import PARTITIONS, load_topic
 from mirrorlake.devtools.bench.report import MIRRORLAKE, throughput_of
-from mirrorlake.devtools.bench.scale import (
-    PREFIX,
-    Size,
-    make_groups,
-    make_topics,
-    own_memory,
-    started,
-)
-from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
+from mirrorlake.devtools.bench.scale import PREFIX, Size, make_groups, make_topics
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.offsets.positions import TopicAndPartition
 
@@ -74,8 +64,8 @@ class Capacity:
 def measure_capacity(arena: Arena, pace: Pace, size: Size) -> dict[str, Any]:
     """Measure all of it, one run after the other. Raises ReplicationError."""
     one = _at_rest_and_at_pace(arena, "one", pace)
-    with _second_target(arena) as more:
-        two = _at_rest_and_at_pace(arena, "two", pace, more)
+    with arena.more("west2") as (second,):
+        two = _at_rest_and_at_pace(arena, "two", pace, (second.bootstrap_servers,))
     many, groups = _many(arena, size)
     small, large = (_backlog(arena, each, count) for each, count in BACKLOGS.items())
     measured = Capacity(one, two, many, groups, small=small, large=large)
@@ -138,15 +128,6 @@ def _at_rest_and_at_pace(arena: Arena, what: str, pace: Pace, more: tuple[str, .
     return Seen(cores, memory, busy)
 
 
-@contextmanager
-def _second_target(arena: Arena) -> Iterator[tuple[str, ...]]:
-    clusters = start_clusters(["west2"], arena.directory / "more", properties=BROKERS)
-    try:
-        yield tuple(cluster.bootstrap_servers for cluster in clusters.values())
-    finally:
-        stop_clusters(clusters)
-
-
 def _many(arena: Arena, size: Size) -> tuple[Seen, Seen]:
     """Thousands of partitions at rest, then with groups."""
     servers = arena.east.bootstrap_servers
@@ -169,8 +150,9 @@ def _backlog(arena: Arena, size: int, records: int) -> Backlog:
     arena.say(f"capacity: a backlog of {records:,} records of {size} B")
     load_topic(arena.source, topic, size, records, arena.directory)
     job = arena.job(MIRRORLAKE, f"capacity-{size}", topic, tuned=True)
-    brokers = [*arena.east.pids, *arena.west.pids]
     with contestant(arena, job, start_mirrorlake) as running:
-        race = watch(running, job, [arena.target], brokers, records=records, timeout=_RACE_SECONDS)
+        race = watch(
+            running, job, [arena.target], arena.brokers, records=records, timeout=_RACE_SECONDS
+        )
         memory = own_memory(running)
     return Backlog(size, throughput_of(race).cpu_seconds_per_million, memory)

@@ -104,15 +104,17 @@ class Running:
         if any(not process.alive() for process in self.processes):
             raise ReplicationError(f"{self.name} ended by itself: see {self.log}")
 
-    def wait_until(self, done: Callable[[], bool], seconds: float, late: Callable[[], str]) -> None:
+    def wait_until(
+        self, done: Callable[[], bool], seconds: float, late: str, pause: float = 0.1
+    ) -> None:
         """Poll until it is done. Raises ReplicationError when a process ended by itself, and after
         so many seconds, with what `late` says of it."""
-        for last in attempts(seconds, 0.1):
+        for last in attempts(seconds, pause):
             if done():
                 return
             self.check()
             if last:
-                raise ReplicationError(f"{late()}: see {self.log}")
+                raise ReplicationError(f"{self.name} {late}: see {self.log}")
 
     def reading_since(self) -> float | None:
         """Return when the first batch was planned (epoch seconds); None where nothing is staged, or
@@ -243,14 +245,6 @@ def start_plain_copier(job: Job) -> Running:
     arguments = [job.source, job.topic, job.target, job.target_topic]
     process = _start_module("plain_copier", arguments, job.directory)
     return Running("plain copier", job.directory / "plain_copier.log", [process])
-
-
-def start_naive_pipeline(job: Job) -> Running:
-    """Start the two idiomatic streaming queries. Their target topic has to be there."""
-    arguments = [job.source, job.topic, job.target, job.target_topic, str(job.directory)]
-    process = _start_module("naive_pipeline", arguments, job.directory)
-    checkpoints = job.directory / "checkpoints"
-    return Running("naive two-query pipeline", job.directory, [process], checkpoints)
 
 
 def _start_module(module: str, arguments: Sequence[str], directory: Path) -> JvmProcess:

@@ -142,7 +142,6 @@ def _run(arena: Arena, quotas: Quotas, count: int, records: int) -> Scaled:
     job = replace(
         arena.job(MIRRORLAKE, name, topic, tuned=True), partitions=PARTITIONS, tasks=count
     )
-    brokers = [*arena.east.pids, *arena.west.pids]
     with (
         in_environment({"MIRRORLAKE_CORES": f"local-cluster[{count},1,1024]"}),
         contestant(arena, job, start_mirrorlake) as running,
@@ -152,7 +151,7 @@ def _run(arena: Arena, quotas: Quotas, count: int, records: int) -> Scaled:
             running,
             job,
             [arena.target],
-            brokers,
+            arena.brokers,
             records=records,
             timeout=_RACE_SECONDS,
             executors=held.cpu_seconds,

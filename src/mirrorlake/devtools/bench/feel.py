@@ -4,28 +4,18 @@ quiet flow."""
 import math
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
-
-from confluent_kafka import Producer
+from dataclasses import dataclass
 
 from mirrorlake.attempts import attempts
 from mirrorlake.devtools.bench.contestants import Job, Running, mirrorlake_command
-from mirrorlake.devtools.bench.measure import ends_of, is_there, seconds_of
-from mirrorlake.devtools.bench.payload import PARTITIONS
+from mirrorlake.devtools.bench.measure import idle_cores, seconds_of, send, started, started_again
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
-from mirrorlake.processes import cpu_seconds
 
-#: A flow is measured once its start is over, seconds.
-SETTLE_SECONDS = 60.0
-IDLE_SECONDS = 60.0
-_START_SECONDS = 180.0
 _PORT = 28_765
 #: How idiomatic code without mirrorlake counts the rows of a table.
 _BY_SPARK = """
@@ -36,27 +26,17 @@ print(local_session().table(sys.argv[1]).count())
 
 
 @dataclass(frozen=True)
-class Commands:
-    """Seconds of cold commands, by name."""
-
-    help: float
-    status: float
-    translate: float
-    groups: float
-    sql: float
-
-
-@dataclass(frozen=True)
 class Feel:
     """Seconds from the start of a process to the first records at the target, on nothing and where
     it ran before, and the cores that an idle flow takes, heartbeats included. The rest is
-    mirrorlake's alone."""
+    mirrorlake's alone: seconds of cold commands by name, beside the idle flow and after it, of its
+    page, and of a count of the stage by Spark."""
 
     start_new_seconds: float
     start_again_seconds: float
     idle_cores: float
-    running: Commands | None = None
-    stopped: Commands | None = None
+    running: Mapping[str, float] | None = None
+    stopped: Mapping[str, float] | None = None
     dashboard_seconds: float | None = None
     spark_count_seconds: float | None = None
 
@@ -72,82 +52,42 @@ def measure_feel(
         start: starts the contestant.
         commands: whether mirrorlake's commands are to be timed, beside the idle flow and after it.
     """
-    _send(job, 100)
-    new, (idle, running) = _first_out(
-        job, target, start, lambda running: _idle(running, job, commands)
-    )
-    stopped = _commands(job) if commands else None
-    feel = Feel(new, 0.0, idle, running, stopped)
-    if commands:
-        feel = replace(
-            feel, dashboard_seconds=page_seconds(job), spark_count_seconds=_by_spark(job)
-        )
-    _send(job, 100)
-    again, _ = _first_out(job, target, start, lambda running: None)
-    return replace(feel, start_again_seconds=again)
-
-
-def feel_document(feels: Mapping[str, Feel]) -> dict[str, Any]:
-    """The figures of all contestants."""
-    return {name: asdict(feel) for name, feel in feels.items()}
-
-
-def _send(job: Job, count: int) -> None:
-    producer = Producer({"bootstrap.servers": job.source, "log_level": 3})
-    for number in range(count):
-        producer.produce(job.topic, b"%d" % number, partition=number % PARTITIONS)
-    producer.flush(30)
-
-
-def _first_out(
-    job: Job, target: ClusterAdmin, start: Callable[[Job], Running], then: Callable[[Running], Any]
-) -> tuple[float, Any]:
-    """Start, time the first records that come out, do something beside it, stop."""
-    before = _written(target, job)
-    began = time.monotonic()
-    running = start(job)
+    place = (job.topic, 0)
+    send(job.source, [place] * 100)
+    running, new = started(job, target, start, {place: 1})
     try:
-        running.wait_until(
-            lambda: _written(target, job) > before,
-            _START_SECONDS,
-            lambda: f"nothing came through {running.name}",
-        )
-        return round(time.monotonic() - began, 1), then(running)
+        idle = idle_cores(running)
+        beside = _commands(job) if commands else None
     finally:
         running.stop()
-
-
-def _written(target: ClusterAdmin, job: Job) -> int:
-    return ends_of(target, job.target_topic)[1] if is_there(target, job.target_topic) else 0
-
-
-def _idle(running: Running, job: Job, commands: bool) -> tuple[float, Commands | None]:
-    return idle_cores(running), _commands(job) if commands else None
-
-
-def idle_cores(
-    running: Running, settle: float = SETTLE_SECONDS, seconds: float = IDLE_SECONDS
-) -> float:
-    """Cores of a flow at which nothing happens, over so many seconds once its start is over."""
-    pause = threading.Event()
-    pause.wait(settle)
-    before, began = cpu_seconds(running.pids), time.monotonic()
-    pause.wait(seconds)
-    cores = round((cpu_seconds(running.pids) - before) / (time.monotonic() - began), 3)
-    running.check()
-    return cores
-
-
-def _commands(job: Job) -> Commands:
-    flow = f"{job.alias}->west"
-    place = ("--topic", job.topic, "--partition", "0", "--offset", "1")
-    return Commands(
-        help=command_seconds(job, "--help"),
-        status=command_seconds(job, "status"),
-        translate=command_seconds(job, "translate", "--flow", flow, *place),
-        groups=command_seconds(job, "groups", "--flow", flow),
-        sql=command_seconds(job, "sql", "SELECT count(*) FROM records"),
+    return Feel(
+        start_new_seconds=new,
+        idle_cores=idle,
+        running=beside,
+        stopped=_commands(job) if commands else None,
+        dashboard_seconds=page_seconds(job) if commands else None,
+        spark_count_seconds=_by_spark(job) if commands else None,
+        start_again_seconds=started_again(job, target, start, place),
     )
+
+
+def _commands(job: Job) -> dict[str, float]:
+    return {
+        "help": command_seconds(job, "--help"),
+        **cold_commands(job, job.topic),
+        "sql": command_seconds(job, "sql", "SELECT count(*) FROM records"),
+    }
+
+
+def cold_commands(job: Job, topic: str) -> dict[str, float]:
+    """Seconds of each command that looks at a flow, by its name."""
+    flow = f"{job.alias}->west"
+    place = ("--topic", topic, "--partition", "0", "--offset", "1")
+    return {
+        "status": command_seconds(job, "status"),
+        "translate": command_seconds(job, "translate", "--flow", flow, *place),
+        "groups": command_seconds(job, "groups", "--flow", flow),
+    }
 
 
 def command_seconds(job: Job, *words: str) -> float:

@@ -3,13 +3,13 @@ tables that a catalog knows by their URLs, or as the own tables of a catalog."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mirrorlake.devtools.local.metastore import Metastore, hive_metastore
-from mirrorlake.devtools.local.object_store import ENVIRONMENT, ObjectStore, object_store
+from mirrorlake.devtools.local.object_store import ENVIRONMENT, object_store
 
 
 @dataclass(frozen=True)
@@ -38,52 +38,29 @@ def in_folder(_name: str, directory: Path) -> JobLake:
     return JobLake({"path": "./lake"}, lake, f"delta.`{lake / 'records'}`")
 
 
-@contextmanager
-def _folders(_directory: Path) -> Iterator[LakeOf]:
-    yield in_folder
+#: The kinds of lakes by their names on the command line.
+KINDS = ("folder", "s3", "tables", "catalog")
 
 
 @contextmanager
-def _stores(directory: Path) -> Iterator[LakeOf]:
-    with object_store(directory) as store, in_environment(ENVIRONMENT):
-        yield lambda name, folder: _in_store(store, name, folder / "state")
-
-
-@contextmanager
-def _tables(directory: Path) -> Iterator[LakeOf]:
-    with _stores(directory) as lake_of:
-        yield lambda name, folder: _known_to_a_catalog(lake_of(name, folder))
-
-
-@contextmanager
-def _catalogs(directory: Path) -> Iterator[LakeOf]:
-    with hive_metastore(directory) as metastore, in_environment(metastore.environment):
-        yield lambda name, folder: _in_catalog(metastore, name, folder / "state")
-
-
-#: The kinds of lakes by their names on the command line: what each needs, in a folder.
-KINDS: Mapping[str, Callable[[Path], AbstractContextManager[LakeOf]]] = {
-    "folder": _folders,
-    "s3": _stores,
-    "tables": _tables,
-    "catalog": _catalogs,
-}
-
-
-def lakes_of(kind: str, directory: Path) -> AbstractContextManager[LakeOf]:
+def lakes_of(kind: str, directory: Path) -> Iterator[LakeOf]:
     """Start what lakes of one of KINDS need, in a new folder, for the time of the block. Processes
     that are started meanwhile get by their environment what they need to reach it."""
     directory.mkdir()
-    return KINDS[kind](directory)
+    if kind == "folder":
+        yield in_folder
+    elif kind == "catalog":
+        with hive_metastore(directory) as metastore, in_environment(metastore.environment):
+            yield lambda name, folder: _in_catalog(metastore, name, folder / "state")
+    else:
+        # `mirrorlake register` or a job tells a catalog of tables; a run needs none
+        known = {"catalog": "main", "schema": "replication"} if kind == "tables" else {}
+        with object_store(directory) as store, in_environment(ENVIRONMENT):
+            yield lambda name, folder: _in_store(store.lake(name) | known, folder / "state")
 
 
-def _in_store(store: ObjectStore, name: str, state: Path) -> JobLake:
-    return JobLake({**store.lake(name), "checkpoints": str(state)}, state, stage=None)
-
-
-def _known_to_a_catalog(lake: JobLake) -> JobLake:
-    """A lake whose tables `mirrorlake register` or a job tells a catalog of; a run needs none."""
-    return replace(lake, document={**lake.document, "catalog": "main", "schema": "replication"})
+def _in_store(lake: Mapping[str, object], state: Path) -> JobLake:
+    return JobLake({**lake, "checkpoints": str(state)}, state, stage=None)
 
 
 def _in_catalog(metastore: Metastore, name: str, state: Path) -> JobLake:

@@ -1,9 +1,10 @@
 """End-to-end latency: a producer at a steady pace, and a read_committed consumer at the target."""
 
+import math
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -35,13 +36,16 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Arrivals:
-    """Latencies in ms of the records sent in the measured time, of which `sent` were sent, and the
-    cores that the contestant took meanwhile."""
+class Latency:
+    """End-to-end latency in ms of the records sent in the measured time, and the cores that the
+    contestant took meanwhile; `lost` records did not arrive within a minute."""
 
-    contestant: str
-    sent: int
-    latencies_ms: tuple[float, ...]
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    max_ms: float
+    records: int
+    lost: int
     cores: float = 0.0
 
 
@@ -106,7 +110,7 @@ def measure_latency(
     target: ClusterAdmin,
     pace: Pace,
     places: Sequence[TopicAndPartition] = (),
-) -> Arrivals:
+) -> Latency:
     """Send a trickle until a record arrives, warm up at the full pace, then measure; over all
     partitions of the job's topic, or over the `places` given. Raises ReplicationError."""
     places = places or [(job.topic, partition) for partition in range(PARTITIONS)]
@@ -114,24 +118,18 @@ def measure_latency(
     producer.start()
     try:
         there = [(f"{job.alias}.{topic}", partition) for topic, partition in places]
-        _wait_for_topics(running, {topic for topic, _ in there}, target)
+        topics = {topic for topic, _ in there}
+        running.wait_until(
+            lambda: topics <= target.topics().keys(),
+            _START_SECONDS,
+            f"did not make all of {', '.join(sorted(topics))}",
+        )
         return _consume(running, _consumer(job, there, target), producer, pace)
     finally:
         producer.stop()
 
 
-def _wait_for_topics(running: Running, topics: Set[str], target: ClusterAdmin) -> None:
-    def missing() -> Set[str]:
-        return topics - target.topics().keys()
-
-    running.wait_until(
-        lambda: not missing(),
-        _START_SECONDS,
-        lambda: f"{running.name} made no topic {', '.join(sorted(missing()))}",
-    )
-
-
-def _consume(running: Running, consumer: Consumer, producer: PacedProducer, pace: Pace) -> Arrivals:
+def _consume(running: Running, consumer: Consumer, producer: PacedProducer, pace: Pace) -> Latency:
     """Read until every record that was sent in the measured time is there; at least once may bring
     some twice."""
     try:
@@ -152,9 +150,7 @@ def _consume(running: Running, consumer: Consumer, producer: PacedProducer, pace
             if arrival is None:
                 running.check()
         cores = (cpu[1] - cpu[0]) / pace.seconds if len(cpu) == 2 else 0.0
-        return Arrivals(
-            running.name, _sent(producer, begin, end), tuple(latencies.values()), round(cores, 2)
-        )
+        return latency_of(_sent(producer, begin, end), [*latencies.values()], round(cores, 2))
     finally:
         consumer.close()
 
@@ -202,3 +198,21 @@ def _consumer(job: Job, places: Sequence[TopicAndPartition], target: ClusterAdmi
     ends = target.end_offsets(places, skip_silent=True)
     consumer.assign([TopicPartition(*place, ends.get(place, 0)) for place in places])
     return consumer
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Give the smallest value that at least `share` of all values do not exceed; nan when there are
+    none."""
+    if not values:
+        return math.nan
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def latency_of(sent: int, latencies_ms: Sequence[float], cores: float = 0.0) -> Latency:
+    """The percentiles of the records that arrived, of so many that were sent."""
+    p50, p95, p99, top = (
+        round(percentile(latencies_ms, share), 1) for share in (0.5, 0.95, 0.99, 1.0)
+    )
+    arrived = len(latencies_ms)
+    return Latency(p50, p95, p99, top, records=arrived, lost=sent - arrived, cores=cores)

@@ -3,18 +3,26 @@ record is there."""
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from mirrorlake.devtools.bench.contestants import Job, Running, TableRows
 from mirrorlake.devtools.bench.payload import PARTITIONS
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.processes import cpu_seconds, memory_mib
 
 POLL_SECONDS = 0.2
+#: A flow is measured once its start is over, seconds.
+SETTLE_SECONDS = 60.0
+IDLE_SECONDS = 60.0
+_START_SECONDS = 900.0
+#: librdkafka reports events that it drops when a client ends; that is no news.
+QUIET = {"log_level": 3}
 #: By which words of their commands mirrorlake's driver and Spark's Python workers are recognized.
 DRIVER, WORKERS = "mirrorlake.cli.main", "pyspark.worker"
 _NEW_TOPIC = frozenset(
@@ -75,30 +83,18 @@ def watch(
     rows = TableRows(running.table) if running.table is not None else None
     samples: list[Sample] = []
     first_read: float | None = None
-    there: list[ClusterAdmin] = []
-    deadline = time.monotonic() + timeout
-    pause = threading.Event()
-    while not samples or not finished(samples[-1], records, len(targets), rows is not None):
-        running.check()
-        if time.monotonic() > deadline:
-            raise ReplicationError(
-                f"{running.name} was not done after {timeout:.0f} s: see {running.log}"
-            )
+
+    def done() -> bool:
+        nonlocal first_read
         first_read = first_read or running.reading_since()
-        landed = rows.refresh() if rows is not None else 0
-        there += [
-            target
-            for target in targets
-            if target not in there and is_there(target, job.target_topic, job.partitions)
-        ]
-        ends = (ends_of(target, job.target_topic, job.partitions) for target in there)
+        ends = (ends_of(target, job.target_topic, job.partitions) for target in targets)
         written, committed = map(sum, zip((0, 0), *ends, strict=True))
         samples.append(
             Sample(
                 time.time(),
                 written=written,
                 committed=committed,
-                landed=landed,
+                landed=rows.refresh() if rows is not None else 0,
                 cpu=cpu_seconds(running.pids),
                 brokers_cpu=cpu_seconds(brokers),
                 driver_mib=memory_mib(running.pids, DRIVER),
@@ -106,7 +102,9 @@ def watch(
                 executors_cpu=executors(),
             )
         )
-        pause.wait(POLL_SECONDS)
+        return finished(samples[-1], records, len(targets), rows is not None)
+
+    running.wait_until(done, timeout, f"was not done after {timeout:.0f} s", POLL_SECONDS)
     return Race(running.name, records, tuple(samples), first_read)
 
 
@@ -116,15 +114,12 @@ def finished(sample: Sample, records: int, targets: int, staged: bool) -> bool:
     return at_target and (not staged or sample.landed >= records)
 
 
-def is_there(target: ClusterAdmin, topic: str, partitions: int = PARTITIONS) -> bool:
-    """Whether a target has a contestant's topic with all its partitions."""
-    info = target.topics().get(topic)
-    return info is not None and info.partitions >= partitions
-
-
 def ends_of(target: ClusterAdmin, topic: str, partitions: int = PARTITIONS) -> tuple[int, int]:
-    """Give the offsets written and committed; none for a topic so new that its partitions have no
-    leader yet."""
+    """Give the offsets written and committed; none for a topic that is not there with all its
+    partitions, or so new that they have no leader yet."""
+    info = target.topics().get(topic)
+    if info is None or info.partitions < partitions:
+        return 0, 0
     keys = [(topic, partition) for partition in range(partitions)]
     try:
         committed = sum(target.end_offsets(keys).values())
@@ -141,3 +136,86 @@ def seconds_of(work: Callable[[], object]) -> float:
     begun = time.monotonic()
     work()
     return time.monotonic() - begun
+
+
+def started(
+    job: Job,
+    target: ClusterAdmin,
+    start: Callable[[Job], Running],
+    wanted: Mapping[TopicAndPartition, int],
+) -> tuple[Running, float]:
+    """Start a contestant; how long it takes until the target's partitions have so many offsets at
+    least, of each partition of the source."""
+    began = time.monotonic()
+    running = start(job)
+    try:
+        wait_until_there(running, target, job, wanted)
+    except BaseException:
+        running.stop()
+        raise
+    return running, round(time.monotonic() - began, 1)
+
+
+def wait_until_there(
+    running: Running, target: ClusterAdmin, job: Job, wanted: Mapping[TopicAndPartition, int]
+) -> None:
+    """Wait until the target has so many offsets at least of each partition of the source. Raises
+    ReplicationError."""
+
+    def there() -> bool:
+        ends = mirror_ends(target, job, wanted)
+        return all(ends.get(place, 0) >= count for place, count in wanted.items())
+
+    running.wait_until(there, _START_SECONDS, f"was not done after {_START_SECONDS:.0f} s")
+
+
+def started_again(
+    job: Job, target: ClusterAdmin, start: Callable[[Job], Running], place: TopicAndPartition
+) -> float:
+    """Write one record, and start a contestant where it ran before; how long it takes until the
+    record is at the target."""
+    there = mirror_ends(target, job, [place]).get(place, 0)
+    send(job.source, [place])
+    running, seconds = started(job, target, start, {place: there + 1})
+    running.stop()
+    return seconds
+
+
+def mirror_ends(
+    target: ClusterAdmin, job: Job, places: Sequence[TopicAndPartition] | Mapping[Any, int]
+) -> dict[TopicAndPartition, int]:
+    """Where the mirrors of partitions end; those that are not there are missing."""
+    topics = target.topics()
+    names = {(f"{job.alias}.{topic}", partition): (topic, partition) for topic, partition in places}
+    there = [place for place in names if place[0] in topics]
+    ends = target.end_offsets(there, skip_silent=True)
+    return {names[place]: end for place, end in ends.items()}
+
+
+def idle_cores(
+    running: Running, settle: float = SETTLE_SECONDS, seconds: float = IDLE_SECONDS
+) -> float:
+    """Cores of a flow at which nothing happens, over so many seconds once its start is over."""
+    pause = threading.Event()
+    pause.wait(settle)
+    before, began = cpu_seconds(running.pids), time.monotonic()
+    pause.wait(seconds)
+    cores = round((cpu_seconds(running.pids) - before) / (time.monotonic() - began), 3)
+    running.check()
+    return cores
+
+
+def own_memory(running: Running) -> int:
+    """Resident memory of all processes, without files that they map, MiB."""
+    programs = ("python", "java")
+    return round(sum(memory_mib(running.pids, None, name, own=True) for name in programs))
+
+
+def send(bootstrap_servers: str, places: Sequence[TopicAndPartition]) -> None:
+    """Write one record for each of some partitions, as often as it is among them."""
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 20, **QUIET})
+    for number, (topic, partition) in enumerate(places):
+        producer.produce(topic, b"%d" % number, partition=partition)
+        producer.poll(0)
+    if left := producer.flush(180):
+        raise ReplicationError(f"{left:,} records could not be written")

@@ -5,22 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mirrorlake.devtools.bench.latency import Arrivals
+from mirrorlake.devtools.bench.latency import Latency
 from mirrorlake.devtools.bench.measure import Race, Sample
 
-MIRRORLAKE, MIRROR, LANDING, NAIVE = (
-    "mirrorlake",
-    "mirrormaker2",
-    "mirrormaker2_and_landing",
-    "naive_pipeline",
-)
+MIRRORLAKE, MIRROR, LANDING = "mirrorlake", "mirrormaker2", "mirrormaker2_and_landing"
 COPIER = "plain_copier"
+FROM_FIRST_RECORD = "records_per_second_from_first_record"
 TITLES = {
     MIRRORLAKE: "mirrorlake",
     MIRROR: "MirrorMaker 2",
     LANDING: "MM2 + Spark landing",
     COPIER: "plain copier",
-    NAIVE: "naive two queries",
 }
 
 
@@ -44,20 +39,6 @@ class Throughput:
     seconds_from_start: float
     driver_mib: tuple[float, float] = (0.0, 0.0)
     workers_mib: tuple[float, float] = (0.0, 0.0)
-
-
-@dataclass(frozen=True)
-class Latency:
-    """End-to-end latency in ms, and the cores that it took; `lost` records did not arrive within a
-    minute."""
-
-    p50_ms: float
-    p95_ms: float
-    p99_ms: float
-    max_ms: float
-    records: int
-    lost: int
-    cores: float = 0.0
 
 
 def throughput_of(race: Race) -> Throughput:
@@ -102,30 +83,6 @@ def _first_record_at(samples: Sequence[Sample]) -> float:
     return (samples[max(0, first - 1)].at + samples[first].at) / 2
 
 
-def percentile(values: Sequence[float], share: float) -> float:
-    """Give the smallest value that at least `share` of all values do not exceed; nan when there are
-    none."""
-    if not values:
-        return math.nan
-    ordered = sorted(values)
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
-
-
-def latency_of(arrivals: Arrivals) -> Latency:
-    """Give the percentiles of a latency run."""
-    values = arrivals.latencies_ms
-    p50, p95, p99, top = (round(percentile(values, share), 1) for share in (0.5, 0.95, 0.99, 1.0))
-    return Latency(
-        p50,
-        p95,
-        p99,
-        top,
-        records=len(values),
-        lost=arrivals.sent - len(values),
-        cores=arrivals.cores,
-    )
-
-
 def ratio(ours: float, theirs: float) -> float | None:
     """Give ours/theirs; None where that is no number."""
     if not theirs or math.isnan(ours) or math.isnan(theirs):
@@ -137,26 +94,30 @@ def throughput_document(laps: Mapping[str, Sequence[Throughput]]) -> dict[str, A
     """Give each contestant's median lap over one backlog, mirrorlake's ratios of these to the
     others, by both clocks, and the records a second of all laps."""
     runs = {name: _median(runs_of_laps) for name, runs_of_laps in laps.items()}
-    ours = runs.get(MIRRORLAKE)
-    ratios = {
-        f"{MIRRORLAKE}/{name}": {
-            "records_per_second": ratio(ours.records_per_second, run.records_per_second),
-            "records_per_second_from_first_record": ratio(
-                ours.records_per_second_from_first_record, run.records_per_second_from_first_record
-            ),
-            "cpu": ratio(ours.cpu_seconds_per_million, run.cpu_seconds_per_million),
-        }
-        for name, run in runs.items()
-        if ours is not None and name != MIRRORLAKE
-    }
+    figures = {name: name for name in ("records_per_second", FROM_FIRST_RECORD)}
     return {
-        "contestants": {name: asdict(run) for name, run in runs.items()},
-        "ratios": ratios,
+        **_compared(runs, {**figures, "cpu": "cpu_seconds_per_million"}),
         "laps": {
             name: [run.records_per_second for run in runs_of_laps]
             for name, runs_of_laps in laps.items()
         },
     }
+
+
+def _compared(
+    runs: Mapping[str, Throughput | Latency], figures: Mapping[str, str]
+) -> dict[str, Any]:
+    """Runs, and of some of their figures mirrorlake's ratios to the others."""
+    all_runs = {name: asdict(run) for name, run in runs.items()}
+    ours = all_runs.get(MIRRORLAKE)
+    ratios = {
+        f"{MIRRORLAKE}/{name}": {
+            label: ratio(ours[figure], run[figure]) for label, figure in figures.items()
+        }
+        for name, run in all_runs.items()
+        if ours is not None and name != MIRRORLAKE
+    }
+    return {"contestants": all_runs, "ratios": ratios}
 
 
 def _median(laps: Sequence[Throughput]) -> Throughput:
@@ -166,14 +127,4 @@ def _median(laps: Sequence[Throughput]) -> Throughput:
 
 def latency_document(runs: Mapping[str, Latency]) -> dict[str, Any]:
     """Give the latency runs and mirrorlake's ratios to the others."""
-    ours = runs.get(MIRRORLAKE)
-    ratios = {
-        f"{MIRRORLAKE}/{name}": {
-            "p50": ratio(ours.p50_ms, run.p50_ms),
-            "p95": ratio(ours.p95_ms, run.p95_ms),
-            "p99": ratio(ours.p99_ms, run.p99_ms),
-        }
-        for name, run in runs.items()
-        if ours is not None and name != MIRRORLAKE
-    }
-    return {"contestants": {name: asdict(run) for name, run in runs.items()}, "ratios": ratios}
+    return _compared(runs, {name: f"{name}_ms" for name in ("p50", "p95", "p99")})

@@ -28,15 +28,14 @@ from mirrorlake.devtools.bench.contestants import (
     start_mirrorlake,
     start_mirrormaker,
     start_mirrormaker_and_landing,
-    start_naive_pipeline,
     start_plain_copier,
 )
 from mirrorlake.devtools.bench.control import measure_control
 from mirrorlake.devtools.bench.executors import measure_executors
-from mirrorlake.devtools.bench.feel import Feel, feel_document, measure_feel
+from mirrorlake.devtools.bench.feel import measure_feel
 from mirrorlake.devtools.bench.group_sync import measure_groups
 from mirrorlake.devtools.bench.lakes import lakes_of
-from mirrorlake.devtools.bench.latency import Pace, measure_latency
+from mirrorlake.devtools.bench.latency import measure_latency
 from mirrorlake.devtools.bench.measure import watch
 from mirrorlake.devtools.bench.payload import PARTITIONS, load_topic
 from mirrorlake.devtools.bench.proof import measure_proof
@@ -45,11 +44,9 @@ from mirrorlake.devtools.bench.report import (
     LANDING,
     MIRROR,
     MIRRORLAKE,
-    NAIVE,
     TITLES,
     Throughput,
     latency_document,
-    latency_of,
     throughput_document,
     throughput_of,
 )
@@ -88,12 +85,7 @@ _RACERS: Mapping[str, Start] = {
     MIRROR: start_mirrormaker,
     LANDING: start_mirrormaker_and_landing,
 }
-_FANNED_OUT: Mapping[str, Start] = {MIRRORLAKE: start_mirrorlake, MIRROR: start_mirrormaker}
-_PACED: Mapping[str, Start] = {
-    MIRRORLAKE: start_mirrorlake,
-    MIRROR: start_mirrormaker,
-    NAIVE: start_naive_pipeline,
-}
+_BOTH: Mapping[str, Start] = {MIRRORLAKE: start_mirrorlake, MIRROR: start_mirrormaker}
 
 
 def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict[str, Any]:
@@ -114,7 +106,7 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
         "lake": options.lake,
     }
     say(f"starting two clusters in {directory}")
-    many = options.scale > MANY_PARTITIONS
+    many = "scale" in options.parts and options.partitions > MANY_PARTITIONS
     clusters = start_clusters(
         ["east", "west"],
         directory / "clusters",
@@ -124,10 +116,13 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
     try:
         with lakes_of(options.lake, directory / "lakes") as lake_of:
             arena = Arena(clusters["east"], clusters["west"], directory, say, lake_of)
-            _between_clusters(arena, options, document, keep)
+            for part, measure in PARTS.items():
+                if part in options.parts:
+                    document |= measure(arena, options)
+                    keep(document)
     finally:
         stop_clusters(clusters)
-    if options.control:  # what needs no clusters
+    if "control" in options.parts:  # what needs no clusters
         say("control: making a stage of 100,000 files with 1,000 partitions")
         document["stage"] = measure_stage(directory / "stage")
         keep(document)
@@ -138,54 +133,6 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
     document["seconds"] = round(time.monotonic() - started, 1)
     keep(document)
     return document
-
-
-def _between_clusters(
-    arena: Arena, options: BenchOptions, document: dict[str, Any], keep: Keep
-) -> None:
-    """Measure what needs clusters, into a document."""
-    if options.backlogs:
-        document["throughput"] = {
-            str(size): _race(arena, size, records, _RACERS, laps=options.laps)
-            for size, records in options.backlogs.items()
-        }
-        keep(document)
-    if options.fan_out:
-        document["fan_out"] = _fan_out(arena, options.fan_out, options.laps)
-        keep(document)
-    if options.proof:
-        document["proof"] = {
-            str(size): _proof(arena, size, records) for size, records in options.proof.items()
-        }
-        keep(document)
-    if options.soak_minutes:
-        document["soak"] = _soak(arena, options.soak_minutes)
-        keep(document)
-    if options.scale:
-        racers = {name: _PACED[name] for name in (MIRRORLAKE, MIRROR)}
-        document["scale"] = measure_scale(
-            arena, racers, Size.of(options.scale), options.pace or Pace()
-        )
-        keep(document)
-    elif options.capacity:
-        document["capacity"] = measure_capacity(arena, options.pace or Pace(), Size(records=1))
-        keep(document)
-    elif options.pace is not None:
-        document["latency"] = _latencies(arena, options.pace)
-        keep(document)
-    if options.executors:
-        document["executors"] = measure_executors(arena, options.executors)
-        keep(document)
-    if options.feel:
-        document["feel"] = _feel(arena)
-        keep(document)
-    if options.control:
-        arena.say("control: making 300 topics with 1,000 partitions")
-        both = arena.east.bootstrap_servers, arena.west.bootstrap_servers
-        document["control"] = asdict(measure_control(*both))
-        arena.say("control: making 500 groups over 200 topics")
-        document["groups"] = asdict(measure_groups(*both, arena.directory / "groups"))
-        keep(document)
 
 
 def machine() -> dict[str, Any]:
@@ -219,7 +166,7 @@ def _race(
     topic = f"bench-{size}"
     arena.say(f"{size} B: writing {records:,} records to {topic}")
     load_topic(arena.source, topic, size, records, arena.directory)
-    brokers = [pid for cluster in (arena.east, arena.west, *more) for pid in cluster.pids]
+    brokers = [*arena.brokers, *(pid for cluster in more for pid in cluster.pids)]
     targets = [
         arena.target,
         *(ClusterAdmin("west", {"bootstrap.servers": one.bootstrap_servers}) for one in more),
@@ -245,64 +192,103 @@ def _race(
     return {"records": records, "targets": len(targets), **throughput_document(runs)}
 
 
-def _fan_out(arena: Arena, backlogs: Mapping[int, int], laps: int) -> dict[str, Any]:
-    """Race from one source to three targets."""
-    arena.say("starting two more clusters")
-    more = start_clusters(["west2", "west3"], arena.directory / "more", properties=BROKERS)
-    try:
-        return {
-            str(size): _race(arena, size, records, _FANNED_OUT, laps=laps, more=list(more.values()))
-            for size, records in backlogs.items()
+def _throughput(arena: Arena, options: BenchOptions) -> dict[str, Any]:
+    return {
+        "throughput": {
+            str(size): _race(arena, size, records, _RACERS, laps=options.laps)
+            for size, records in options.backlogs.items()
         }
-    finally:
-        stop_clusters(more)
+    }
 
 
-def _proof(arena: Arena, size: int, records: int) -> dict[str, Any]:
-    job = arena.job(MIRRORLAKE, f"proof-{size}", f"bench-proof-{size}", tuned=True)
-    arena.say(
-        f"proof: {records:,} records of {size} B, mirrored, compared by content, and read by Spark"
-    )
-    return measure_proof(job, arena.source, size, records)
+def _fan_out(arena: Arena, options: BenchOptions) -> dict[str, Any]:
+    """Race from one source to three targets: each gets a third of the records."""
+    with arena.more("west2", "west3") as more:
+        return {
+            "fan_out": {
+                str(size): _race(arena, size, records // 3, _BOTH, laps=options.laps, more=more)
+                for size, records in options.backlogs.items()
+            }
+        }
 
 
-def _soak(arena: Arena, minutes: float) -> dict[str, Any]:
+def _proof(arena: Arena, options: BenchOptions) -> dict[str, Any]:
+    proofs = {}
+    for size, records in options.backlogs.items():
+        job = arena.job(MIRRORLAKE, f"proof-{size}", f"bench-proof-{size}", tuned=True)
+        arena.say(
+            f"proof: {records // 4:,} records of {size} B, mirrored, compared by content, and read "
+            "by Spark"
+        )
+        proofs[str(size)] = measure_proof(job, arena.source, size, records // 4)
+    return {"proof": proofs}
+
+
+def _soak(arena: Arena, options: BenchOptions) -> dict[str, Any]:
     topic = "bench-soak"
     arena.source.create_topics([TopicInfo(topic, PARTITIONS, 1, configs=KEPT)])
     job = arena.job(MIRRORLAKE, "soak", topic, tuned=True)
-    arena.say(f"soak: {minutes:.0f} minutes at full rate")
+    arena.say(f"soak: {options.soak_minutes:.0f} minutes at full rate")
     with contestant(arena, job, start_mirrorlake) as running:
-        return measure_soak(running, job, arena.target, minutes, arena.say)
+        soak = measure_soak(running, job, arena.target, options.soak_minutes, arena.say)
+    return {"soak": soak}
 
 
-def _latencies(arena: Arena, pace: Pace) -> dict[str, Any]:
-    runs = {}
-    for name, start in _PACED.items():
-        topic = f"bench-latency-{name.replace('_', '-')}"
+def _latencies(arena: Arena, options: BenchOptions) -> dict[str, Any]:
+    pace, runs = options.pace, {}
+    for name, start in _BOTH.items():
+        topic = f"bench-latency-{name}"
         arena.source.create_topics([TopicInfo(topic, PARTITIONS, 1)])
         job = arena.job(name, "latency", topic, tuned=False)
-        if name == NAIVE:  # Spark's sink makes no topics
-            arena.target.create_topics([TopicInfo(job.target_topic, PARTITIONS, 1)])
         arena.say(
             f"latency: {TITLES[name]} at {pace.records_per_second:,} records/s for "
             f"{pace.seconds:.0f} s"
         )
         with contestant(arena, job, start) as running:
-            runs[name] = latency_of(measure_latency(running, job, arena.target, pace))
+            runs[name] = measure_latency(running, job, arena.target, pace)
         arena.say(
             f"latency: {TITLES[name]}: p50 {runs[name].p50_ms:,.0f} ms, p99 "
             f"{runs[name].p99_ms:,.0f} ms"
         )
-    return {"pace": asdict(pace), **latency_document(runs)}
+    return {"latency": {"pace": asdict(pace), **latency_document(runs)}}
 
 
-def _feel(arena: Arena) -> dict[str, Any]:
-    feels: dict[str, Feel] = {}
-    for name in (MIRRORLAKE, MIRROR):
+def _feel(arena: Arena, _options: BenchOptions) -> dict[str, Any]:
+    feels = {}
+    for name, start in _BOTH.items():
         topic = f"bench-feel-{name}"
         arena.source.create_topics([TopicInfo(topic, PARTITIONS, 1)])
         job = arena.job(name, "feel", topic, tuned=False)
         arena.say(f"feel: {TITLES[name]}: started twice, and idle for two minutes")
         os.sync()
-        feels[name] = measure_feel(job, arena.target, _PACED[name], commands=name == MIRRORLAKE)
-    return feel_document(feels)
+        feels[name] = asdict(measure_feel(job, arena.target, start, commands=name == MIRRORLAKE))
+    return {"feel": feels}
+
+
+def _control(arena: Arena, _options: BenchOptions) -> dict[str, Any]:
+    arena.say("control: making 300 topics with 1,000 partitions")
+    both = arena.east.bootstrap_servers, arena.west.bootstrap_servers
+    control = asdict(measure_control(*both))
+    arena.say("control: making 500 groups over 200 topics")
+    return {"control": control, "groups": asdict(measure_groups(*both, arena.directory / "groups"))}
+
+
+#: What is measured between two clusters, in this order: each gives parts of the document.
+PARTS: Mapping[str, Callable[[Arena, BenchOptions], dict[str, Any]]] = {
+    "throughput": _throughput,
+    "fan-out": _fan_out,
+    "proof": _proof,
+    "soak": _soak,
+    "scale": lambda arena, options: {
+        "scale": measure_scale(arena, _BOTH, Size.of(options.partitions), options.pace)
+    },
+    "capacity": lambda arena, options: {
+        "capacity": measure_capacity(arena, options.pace, Size(records=1))
+    },
+    "latency": _latencies,
+    "executors": lambda arena, options: {
+        "executors": measure_executors(arena, options.executor_records)
+    },
+    "feel": _feel,
+    "control": _control,
+}

@@ -7,15 +7,22 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from confluent_kafka import Producer
-
 from mirrorlake.attempts import attempts
-from mirrorlake.devtools.bench.arena import QUIET, Arena, Start, delete_topic
+from mirrorlake.devtools.bench.arena import Arena, Start, delete_topic
 from mirrorlake.devtools.bench.contestants import Job, Running, write_topology
 from mirrorlake.devtools.bench.control import LISTED_SECONDS, wait_until_listed
-from mirrorlake.devtools.bench.feel import command_seconds, idle_cores, page_seconds
+from mirrorlake.devtools.bench.feel import cold_commands, command_seconds, page_seconds
 from mirrorlake.devtools.bench.latency import Pace, measure_latency
-from mirrorlake.devtools.bench.report import MIRRORLAKE, latency_of
+from mirrorlake.devtools.bench.measure import (
+    QUIET,
+    idle_cores,
+    own_memory,
+    send,
+    started,
+    started_again,
+    wait_until_there,
+)
+from mirrorlake.devtools.bench.report import MIRRORLAKE
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.client_settings import Settings
@@ -23,10 +30,8 @@ from mirrorlake.kafka.groups import GroupAdmin
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
-from mirrorlake.processes import memory_mib
 
 PREFIX = "bench-scale-"
-_START_SECONDS = 900.0
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ def make_topics(source: ClusterAdmin, bootstrap_servers: str, size: Size) -> Non
     """Make topics with records."""
     source.create_topics([TopicInfo(name, size.partitions, 1) for name in size.names])
     wait_until_listed(source, size.names)
-    _send(bootstrap_servers, size.places(size.names) * size.records)
+    send(bootstrap_servers, size.places(size.names) * size.records)
 
 
 def make_groups(source: ClusterAdmin, bootstrap_servers: str, size: Size) -> None:
@@ -146,18 +151,14 @@ def _measured(arena: Arena, job: Job, start: Start, name: str, *, size: Size, pa
         cores = idle_cores(running)
         memory = own_memory(running)
         if ours:
-            commands |= _commands(job, size)
+            commands |= cold_commands(job, size.names[0])
+            commands["dashboard"] = page_seconds(job)
         made = _new_topic(arena, running, job, name)
         busy = size.places(size.names[: size.busy_topics])
-        arrivals = measure_latency(running, job, target, pace, busy)
+        latency = measure_latency(running, job, target, pace, busy)
     finally:
         running.stop()
-    latency = latency_of(arrivals)
-    quiet = places[-1]
-    _send(job.source, [quiet])
-    there = _ends(target, job, [quiet]).get(quiet, 0)
-    running, again = started(job, target, start, {quiet: there + 1})
-    running.stop()
+    again = started_again(job, target, start, places[-1])
     return Scale(
         new_seconds=new,
         again_seconds=again,
@@ -171,78 +172,11 @@ def _measured(arena: Arena, job: Job, start: Start, name: str, *, size: Size, pa
     )
 
 
-def own_memory(running: Running) -> int:
-    """Resident memory of all processes, without files that they map, MiB."""
-    programs = ("python", "java")
-    return round(sum(memory_mib(running.pids, None, name, own=True) for name in programs))
-
-
-def started(
-    job: Job, target: ClusterAdmin, start: Start, wanted: Mapping[TopicAndPartition, int]
-) -> tuple[Running, float]:
-    """Start a contestant; how long it takes until the target's partitions have so many offsets at
-    least, of each partition of the source."""
-    began = time.monotonic()
-    running = start(job)
-    try:
-        _wait_until_there(running, target, job, wanted)
-    except BaseException:
-        running.stop()
-        raise
-    return running, round(time.monotonic() - began, 1)
-
-
-def _wait_until_there(
-    running: Running, target: ClusterAdmin, job: Job, wanted: Mapping[TopicAndPartition, int]
-) -> None:
-    def there() -> bool:
-        ends = _ends(target, job, wanted)
-        return all(ends.get(place, 0) >= count for place, count in wanted.items())
-
-    running.wait_until(
-        there,
-        _START_SECONDS,
-        lambda: f"{running.name} was not done after {_START_SECONDS:.0f} s",
-    )
-
-
-def _ends(
-    target: ClusterAdmin, job: Job, places: Sequence[TopicAndPartition] | Mapping[Any, int]
-) -> dict[TopicAndPartition, int]:
-    """Where the mirrors of partitions end; those that are not there are missing."""
-    topics = target.topics()
-    names = {(f"{job.alias}.{topic}", partition): (topic, partition) for topic, partition in places}
-    there = [place for place in names if place[0] in topics]
-    ends = target.end_offsets(there, skip_silent=True)
-    return {names[place]: end for place, end in ends.items()}
-
-
-def _commands(job: Job, size: Size) -> dict[str, float]:
-    flow = f"{job.alias}->west"
-    place = ("--topic", size.names[0], "--partition", "0", "--offset", "1")
-    return {
-        "status": command_seconds(job, "status"),
-        "translate": command_seconds(job, "translate", "--flow", flow, *place),
-        "groups": command_seconds(job, "groups", "--flow", flow),
-        "dashboard": page_seconds(job),
-    }
-
-
 def _new_topic(arena: Arena, running: Running, job: Job, name: str) -> float:
     """Seconds from the first record of a topic that is just made to its mirror."""
     place = (f"{PREFIX}new-{name}", 0)
     arena.source.create_topics([TopicInfo(place[0], 1, 1)])
-    _send(job.source, [place])
+    send(job.source, [place])
     began = time.monotonic()
-    _wait_until_there(running, arena.target, job, {place: 1})
+    wait_until_there(running, arena.target, job, {place: 1})
     return round(time.monotonic() - began, 1)
-
-
-def _send(bootstrap_servers: str, places: Sequence[TopicAndPartition]) -> None:
-    """Write one record for each of some partitions, as often as it is among them."""
-    producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 20, **QUIET})
-    for number, (topic, partition) in enumerate(places):
-        producer.produce(topic, b"%d" % number, partition=partition)
-        producer.poll(0)
-    if left := producer.flush(180):
-        raise ReplicationError(f"{left:,} records could not be written")

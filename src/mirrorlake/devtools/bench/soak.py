@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from mirrorlake.devtools.bench.contestants import Job, Running
-from mirrorlake.devtools.bench.measure import DRIVER, WORKERS, ends_of, is_there
+from mirrorlake.devtools.bench.measure import DRIVER, WORKERS, ends_of
 from mirrorlake.devtools.bench.payload import load_command, payload_file
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.admin import ClusterAdmin
@@ -63,9 +63,7 @@ def measure_soak(
     try:
         while begun is None or time.monotonic() - begun < minutes * 60:
             running.check()
-            written, _ = (
-                ends_of(target, job.target_topic) if is_there(target, job.target_topic) else (0, 0)
-            )
+            written, _ = ends_of(target, job.target_topic)
             feed.go_on(written)
             if written:
                 begun = begun or time.monotonic()
