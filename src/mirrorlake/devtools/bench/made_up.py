@@ -1,5 +1,5 @@
-"""Tables of a lake as months of running leave them, made by writing Parquet and Delta's log
-directly: a minute's work.
+"""Tables of a lake as months of running leave them: a minute's work, since Delta's log is written
+directly.
 
 The files are what Spark would have written, except for their number: `maintain` compacts each table
 once a day.
@@ -8,7 +8,6 @@ once a day.
 import json
 import shutil
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
@@ -68,16 +67,11 @@ def make_history(lake: Lake, history: History) -> None:
 
 def _fill(folder: Path, tables: Iterable[pa.Table], history: History) -> None:
     """Put files into a table, under the version that so many commits would have."""
-    adds = []
-    for table in tables:
-        path = folder / f"part-00000-{uuid.uuid4()}.zstd.parquet"
-        pq.write_table(table, path, compression="zstd")
-        adds.append(add_of(path, int(time.time() * 1000), _statistics(table)))
-    log = folder / "_delta_log"
-    version = max(int(path.stem) for path in log.glob("*.json")) + 1
-    _commit(log, version, adds)
-    DeltaTable(str(folder)).create_checkpoint()
-    _move_log(log, version, history)
+    for rows in tables:
+        write_deltalake(folder, rows, mode="append", schema_mode="merge")
+    table = DeltaTable(folder)
+    table.create_checkpoint()
+    _move_log(folder / "_delta_log", table.version(), history)
 
 
 def _move_log(log: Path, version: int, history: History) -> None:
@@ -92,13 +86,8 @@ def _move_log(log: Path, version: int, history: History) -> None:
     (log / "_last_checkpoint").write_text(json.dumps(last), encoding="utf-8")
     kept = history.commits * min(_LOG_DAYS, history.days) // history.days
     for number in range(max(0, history.commits - kept), history.commits + 1):
-        _commit(log, number, [])
-
-
-def _commit(log: Path, version: int, actions: list[Mapping[str, object]]) -> None:
-    info = {"operation": "WRITE", "isBlindAppend": True, "operationParameters": {}}
-    info["timestamp"] = int(time.time() * 1000)
-    write_commit(log, version, [{"commitInfo": info}, *actions])
+        info = {"operation": "WRITE", "isBlindAppend": True, "operationParameters": {}}
+        write_commit(log, number, [{"commitInfo": {**info, "timestamp": _now() // 1000}}])
 
 
 def write_commit(log: Path, version: int, actions: Iterable[Mapping[str, object]]) -> None:
@@ -112,24 +101,6 @@ def add_of(file: Path, at_ms: int, statistics: Mapping[str, object]) -> Mapping[
     add = {"path": file.name, "partitionValues": {}, "size": file.stat().st_size}
     add |= {"modificationTime": at_ms, "dataChange": True, "stats": json.dumps(statistics)}
     return {"add": add}
-
-
-def _statistics(table: pa.Table) -> dict[str, object]:
-    """What Spark notes of a file: bounds of numbers, texts and times."""
-    bounds: dict[str, tuple[object, object]] = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if pa.types.is_nested(column.type) or column.null_count == len(column):
-            continue
-        low, high = (bound.as_py() for bound in pa.compute.min_max(column).values())
-        if pa.types.is_timestamp(column.type):
-            low, high = (bound.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z" for bound in (low, high))
-        bounds[name] = (low, high)
-    return {
-        "numRecords": table.num_rows,
-        "minValues": {name: low for name, (low, _) in bounds.items()},
-        "maxValues": {name: high for name, (_, high) in bounds.items()},
-        "nullCount": {name: table[name].null_count for name in bounds},
-    }
 
 
 def topic_partition(number: int) -> tuple[str, int]:
