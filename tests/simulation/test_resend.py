@@ -14,7 +14,7 @@ from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob
-from mirrorlake.resend.stage import BoundedStage
+from mirrorlake.resend.sender import BoundedStage
 from mirrorlake.spark.tasks import Done
 from tests.simulation.driver import Driver, MemoryMap, MemoryStage, MemoryWorkers, install
 from tests.simulation.stage import Row

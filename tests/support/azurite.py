@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from mirrorlake.devtools.local.ports import free_ports
-from mirrorlake.devtools.local.server import server
+from mirrorlake.devtools.local.process import server
 from mirrorlake.lake.place import Place, place_of
 from tests.support.object_store import BUCKET, KEY, Store
 

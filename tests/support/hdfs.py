@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from mirrorlake.devtools.local.ports import free_ports
-from mirrorlake.devtools.local.server import server
+from mirrorlake.devtools.local.process import server
 from mirrorlake.lake.place import Place, place_of
 from mirrorlake.spark.jars import JarSet, jars_of
 from mirrorlake.spark.java import find_java

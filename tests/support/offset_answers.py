@@ -7,7 +7,7 @@ from typing import Any
 
 from confluent_kafka import TopicPartition
 
-from mirrorlake.kafka.offset_questions import OffsetAnswer, OffsetQuestion
+from mirrorlake.kafka.admin_offsets import OffsetAnswer, OffsetQuestion
 from mirrorlake.offsets.positions import TopicAndPartition
 
 

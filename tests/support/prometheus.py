@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from mirrorlake.devtools.local.ports import free_ports
-from mirrorlake.devtools.local.server import server
+from mirrorlake.devtools.local.process import server
 from tests.support.promql import OPS
 from tests.support.waiting import until
 

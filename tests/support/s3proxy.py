@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mirrorlake.devtools.local.object_store import BUCKET
 from mirrorlake.devtools.local.ports import free_ports
-from mirrorlake.devtools.local.server import server
+from mirrorlake.devtools.local.process import server
 from mirrorlake.spark.jars import JarSet, jars_of
 from mirrorlake.spark.java import find_java
 from tests.support.object_store import SECRET, Store

@@ -1,4 +1,5 @@
-"""The flows of a lake, and what can be asked of one. What is a table is a DataFrame."""
+"""The flows of a lake, and what can be asked of one; and what each part of an open lake stands on.
+What is a table is a DataFrame."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from mirrorlake.library.tracing import Trace
+
+from functools import cached_property
 
 
 class UnknownFlow(TopologyError, KeyError):
@@ -163,3 +166,16 @@ class Flows(Mapping[str, OpenFlow]):
         if self._internals.has_topology:
             return list(self._internals.topology.flows)
         return sorted(row["flow"] for row in self._internals.reader.table_rows("flow_status"))
+
+
+class Opened:
+    """A lake as it was opened, and its flows."""
+
+    def __init__(self, internals: Internals) -> None:
+        self.internals = internals
+
+    @cached_property
+    def flows(self) -> Flows:
+        """The flows by name: those of the topology file, or without one those that the lake
+        knows."""
+        return Flows(self.internals)

@@ -10,8 +10,8 @@ from mirrorlake.groups.shared_topics import Direction, Route
 from mirrorlake.groups.view import read_groups
 from mirrorlake.lake.other_logs import inexact_reasons
 from mirrorlake.lake.translate import translate, translate_all
+from mirrorlake.library.flows import Opened
 from mirrorlake.library.group_answers import Groups, Migrated, Moves, Position
-from mirrorlake.library.opened import Opened
 from mirrorlake.library.store_refusals import store_in_words
 from mirrorlake.offsets.positions import TopicPartitionOffset, Translated
 from mirrorlake.resend.note import is_resend

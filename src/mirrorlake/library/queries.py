@@ -7,7 +7,7 @@ from mirrorlake.extras import needs
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.library.answers import Rows
-from mirrorlake.library.opened import Opened
+from mirrorlake.library.flows import Opened
 from mirrorlake.library.store_refusals import store_in_words
 
 if TYPE_CHECKING:  # an answer needs no Spark, and what needs it imports it

@@ -60,7 +60,7 @@ def replicated(
     with ExitStack() as outside:
         standing = None
         if wanted.address is not None or wanted.otlp is not None:
-            from mirrorlake.metrics.serving import published
+            from mirrorlake.metrics.standing import published
 
             standing = outside.enter_context(published(wanted, progress.current_phase))
         return _replicated(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from mirrorlake.config.topology_file import nearest
 from mirrorlake.errors import InputError
 from mirrorlake.extras import needs
+from mirrorlake.library.flows import Opened
 from mirrorlake.library.internals import Internals
-from mirrorlake.library.opened import Opened
 from mirrorlake.library.resend_answers import planned_answer, sent_answer, together, with_extras
 from mirrorlake.library.resent import Resent
 from mirrorlake.library.store_refusals import store_in_words
@@ -18,7 +18,7 @@ from mirrorlake.library.store_refusals import store_in_words
 if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
     from mirrorlake.lake.stage_index import StageFiles
     from mirrorlake.produce.batch_report import BatchReport
-    from mirrorlake.resend.restore_request import Moment
+    from mirrorlake.resend.cut import Moment
 
 #: Called after each batch with how many records this call has sent.
 ReportSent = Callable[[int], None]
@@ -208,8 +208,8 @@ class Resends(Opened):
         from mirrorlake.resend.extras import ALL
 
         with needs("spark"):
+            from mirrorlake.resend.cut import RestoreRequest
             from mirrorlake.resend.restore import Restore
-            from mirrorlake.resend.restore_request import RestoreRequest
 
         if as_of is not None and below:
             raise InputError("name a time or offsets, not both")

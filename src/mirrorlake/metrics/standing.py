@@ -1,9 +1,10 @@
 """How a process and its run are at this moment, for a scrape: asked of what it has in memory, and
-of /proc."""
+of /proc; served to Prometheus, or sent by OTLP, by the `metrics` block."""
 
+import logging
 import platform
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from os import getpid
@@ -12,6 +13,7 @@ from time import time
 import confluent_kafka
 
 from mirrorlake import __version__
+from mirrorlake.config.metrics import Metrics
 from mirrorlake.config.topology import Topology
 from mirrorlake.lake.objectives import brings_heartbeats
 from mirrorlake.metrics.facts import Facts, FlowFacts, FlowInForce, WorkerFacts
@@ -98,3 +100,26 @@ def _memory() -> dict[str, int]:
 
         return resident_bytes(getpid())
     return {}
+
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def published(
+    metrics: Metrics, phase: Callable[[], tuple[str, float] | None]
+) -> Iterator[Standing]:
+    """Serve and send the standing of this process while the block runs; see `server.serving` and
+    `sender.sending`. `phase` gives what the start is at, and for how many seconds."""
+    standing = Standing(phase)
+    with ExitStack() as ways:
+        if metrics.address is not None:
+            from mirrorlake.metrics.server import serving  # of an extra
+
+            port = ways.enter_context(serving(metrics.address, standing.facts, metrics.max_series))
+            logger.info("metrics are served at port %d", port, extra={"facts": {"port": port}})
+        if metrics.otlp is not None:
+            from mirrorlake.metrics.sender import sending  # of another one
+
+            ways.enter_context(sending(metrics.otlp, standing.facts, metrics.max_series))
+        yield standing

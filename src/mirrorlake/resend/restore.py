@@ -25,10 +25,9 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.resend import topics
 from mirrorlake.resend.compaction import Compaction
-from mirrorlake.resend.cut import ends_as_of, ends_of, ranges_below
+from mirrorlake.resend.cut import Moment, RestoreRequest, ends_as_of, ends_of, ranges_below
 from mirrorlake.resend.extras import Extras, ExtrasDone
 from mirrorlake.resend.note import Resend, ResentTopic
-from mirrorlake.resend.restore_request import Moment, RestoreRequest
 from mirrorlake.resend.sender import Sending, SendOutcome
 from mirrorlake.resend.steps import PlannedResend, Steps
 

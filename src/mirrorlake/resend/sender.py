@@ -9,7 +9,8 @@ a source.
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -29,17 +30,57 @@ from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.naming.at_target import name_at_target
 from mirrorlake.offsets.generations import TargetGeneration
+from mirrorlake.offsets.partition_ranges import StagedRange
+from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.produce.flow import FlowProducer
+from mirrorlake.produce.ports import Stage
 from mirrorlake.produce.provenance import Provenance
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.stage_rows import Selection
 from mirrorlake.produce.workers import SparkWorkers
 from mirrorlake.resend.extras import ExtrasDone
 from mirrorlake.resend.note import Resend
-from mirrorlake.resend.stage import BoundedStage
 from mirrorlake.spark.causes import as_mirrorlake_error
 from mirrorlake.worker import PAUSES, Failure, Retry, Worker
+
+
+class BoundedStage:
+    """A stage of which only some ranges of offsets are there, whatever is landed meanwhile."""
+
+    def __init__(self, stage: Stage, bounds: Sequence[StagedRange]) -> None:
+        self._stage = stage
+        self._bounds = bounds
+        self._seen: StageIndex | None = None
+
+    @property
+    def storage(self) -> Mapping[str, str] | None:
+        """See `produce.ports.Stage`: credentials that are lent may be others by now."""
+        return self._stage.storage
+
+    @property
+    def is_its_files(self) -> bool:
+        """See `produce.ports.Stage`."""
+        return self._stage.is_its_files
+
+    @contextmanager
+    def reading(self) -> Iterator[StageIndex]:
+        """See `produce.ports.Stage`."""
+        with self._stage.reading() as index:
+            if self._seen is None or self._seen.version != index.version:
+                self._seen = index.bounded(self._bounds)
+            yield self._seen
+
+    def forget(self) -> None:
+        """See `produce.ports.Stage`."""
+        self._seen = None
+        self._stage.forget()
+
+    def invalidate(self) -> None:
+        """See `produce.ports.Stage`."""
+        self._seen = None
+        self._stage.invalidate()
+
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, ClusterU
 from mirrorlake.kafka import admin_offsets
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
-from mirrorlake.kafka.offset_questions import OffsetQuestion
+from mirrorlake.kafka.admin_offsets import OffsetQuestion
 from mirrorlake.offsets.positions import LogEnds
 from tests.support.offset_answers import by_partition, question_of
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.produce.batch import plan_batch
-from mirrorlake.resend.stage import BoundedStage
+from mirrorlake.resend.sender import BoundedStage
 
 
 class Memory:

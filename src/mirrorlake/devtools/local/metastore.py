@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mirrorlake.devtools.local.ports import free_ports
-from mirrorlake.devtools.local.server import server
+from mirrorlake.devtools.local.process import server
 from mirrorlake.spark.jars import pyspark_jars
 from mirrorlake.spark.java import find_java
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mirrorlake.devtools.local.ports import free_ports
-from mirrorlake.devtools.local.server import server
+from mirrorlake.devtools.local.process import server
 from mirrorlake.errors import InputError
 
 BUCKET = "lakes"

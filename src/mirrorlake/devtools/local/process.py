@@ -1,18 +1,20 @@
-"""Starts, recognises and ends JVM processes: guarded ones die with their parent, detached ones
-outlive it."""
+"""Starts, recognises and ends processes: guarded ones die with their parent, detached ones outlive
+it, and a server is there for the time of a block."""
 
 import math
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from mirrorlake.attempts import attempts
+from mirrorlake.devtools.local.ports import is_open
 from mirrorlake.errors import InputError
 from mirrorlake.processes import command_of
 
@@ -109,3 +111,27 @@ def _is_ending(pid: int) -> bool:
         )
     except psutil.Error:
         return False
+
+
+#: How long a server may take until it takes connections: on a busy machine a metastore takes
+#: minutes to make its tables.
+_START_SECONDS = 300.0
+_END_SECONDS = 10.0
+
+
+@contextmanager
+def server(command: Sequence[str], port: int, output: Path) -> Iterator[None]:
+    """Run a command until the block ends, which begins once it listens on a port of 127.0.0.1; what
+    it prints is appended to `output`. Raises InputError where it ends by itself, or listens too
+    late."""
+    process = start_guarded(command, str(port), output)
+    try:
+        for last in attempts(_START_SECONDS, 0.05):
+            if is_open(port):
+                break
+            if last or not process.alive():
+                raise InputError(f"{command[0]} does not listen on port {port}: see {output}")
+        yield
+    finally:
+        process.signal(signal.SIGKILL)
+        process.wait(_END_SECONDS)
