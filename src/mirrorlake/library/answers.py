@@ -44,6 +44,11 @@ class Rows(list[dict[str, Any]]):
 class Answer:
     """An answer of several parts, each an attribute."""
 
+    @property
+    def headline(self) -> tuple[str, bool]:
+        """What a notebook shows above all else, and whether that is as it should be."""
+        raise NotImplementedError
+
     @classmethod
     def from_document(cls: type[_Kind], document: Mapping[str, Any]) -> _Kind:
         """Make it from the document that it is."""
@@ -55,6 +60,27 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain mappings and lists, under the names of its attributes."""
         return dict(vars(self))
+
+    def _repr_html_(self) -> str:
+        """The headline, then each table and each list of sentences under its name. What an answer
+        may have, as its fields say, is shown only where it is there."""
+        parts = [html.heading(*self.headline)]
+        optional = {field.name for field in fields(self) if field.default_factory is Rows}  # type: ignore[arg-type]
+        for name, value in self.to_dict().items():
+            title = name.replace("_", " ")
+            if isinstance(value, Rows):
+                columns = _FLOW if name == "flows" else None
+                parts += (
+                    [html.table(value, title, columns)] if value or name not in optional else []
+                )
+            elif isinstance(value, list):
+                parts += [html.sentences(value, title)]
+            elif isinstance(value, Mapping):
+                sentences = [
+                    f"{key}: {text}" for key, text in value.items() if isinstance(text, str)
+                ]
+                parts += [html.sentences(sentences, title)]
+        return "".join(parts)
 
 
 @dataclass(frozen=True)
@@ -106,18 +132,11 @@ class Status(Answer):
     warnings: list[str] = field(default_factory=list)
     workers: Rows = field(default_factory=Rows)
 
-    def _repr_html_(self) -> str:
-        title = "healthy" if self.healthy else f"not healthy: {len(self.alerts)} alerts"
-        parts = [html.heading(title, self.healthy), html.table(self.flows, "flows", _FLOW)]
-        parts += [
-            html.table(rows, name)
-            for name, rows in (("incidents", self.incidents), ("alerts", self.alerts))
-        ]
-        parts += [html.table(self.workers, "workers")] if self.workers else []
-        parts += [html.sentences(self.warnings, "warnings")]
-        return "".join(
-            [*parts, html.sentences(self.unchecked, "unchecked"), html.table(self.topics, "topics")]
-        )
+    @property
+    def headline(self) -> tuple[str, bool]:
+        """Whether all is well."""
+        alerts = f"not healthy: {len(self.alerts)} alerts"
+        return "healthy" if self.healthy else alerts, self.healthy
 
 
 @dataclass(frozen=True)

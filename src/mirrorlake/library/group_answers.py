@@ -7,6 +7,8 @@ from typing import Any
 from mirrorlake.library import html
 from mirrorlake.library.answers import Answer, Rows
 
+_UNCHANGED = ", a dry run: nothing was changed"
+
 
 @dataclass(frozen=True)
 class Position(Answer):
@@ -72,15 +74,11 @@ class Groups(Answer):
         )
         return is_reported and not self.errors and not self.topics_waiting
 
-    def _repr_html_(self) -> str:
-        sentences = [
-            line for line in (self.source_unreachable, self.target_unreachable) if line
-        ] + self.untold
-        sentences += [
-            f"group {name}: {why}" for name, why in {**self.errors, **self.not_mirrored}.items()
-        ]
-        sentences += [f"topic {name}: {why}" for name, why in self.topics_waiting.items()]
-        return html.table(self.groups, f"flow {self.flow}") + html.sentences(sentences, "to know")
+    @property
+    def headline(self) -> tuple[str, bool]:
+        """The flow, and which side was not asked."""
+        unasked = filter(None, (self.source_unreachable, self.target_unreachable))
+        return "; ".join([f"flow {self.flow}", *unasked]), self.complete
 
 
 @dataclass(frozen=True)
@@ -101,12 +99,10 @@ class Divergence(Answer):
     staged_only: Rows
     never_staged: Rows
 
-    def _repr_html_(self) -> str:
-        parts = [
-            html.table(self.staged_only, "staged only"),
-            html.table(self.never_staged, "never staged"),
-        ]
-        return html.heading(f"flow {self.flow}") + "".join(parts)
+    @property
+    def headline(self) -> tuple[str, bool]:
+        """The flow."""
+        return f"flow {self.flow}", True
 
 
 @dataclass(frozen=True)
@@ -149,15 +145,11 @@ class Moves(Answer):
         unasked = {"staged_only", "never_staged"} if self.staged_only is None else set()
         return {name: value for name, value in super().to_dict().items() if name not in unasked}
 
-    def _repr_html_(self) -> str:
-        title = f"{self.command} of {self.flow}" + (
-            ", a dry run: nothing was changed" if self.dry_run else ""
-        )
-        parts = [html.heading(title, self.complete), html.table(self.groups)]
-        parts += [html.sentences(self.warnings, "to know"), html.sentences(self.left, "left")]
-        for name, rows in (("staged only", self.staged_only), ("never staged", self.never_staged)):
-            parts += [] if rows is None else [html.table(rows, name)]
-        return "".join(parts)
+    @property
+    def headline(self) -> tuple[str, bool]:
+        """What was done."""
+        done = f"{self.command} of {self.flow}{_UNCHANGED if self.dry_run else ''}"
+        return done, self.complete
 
 
 @dataclass(frozen=True)
@@ -183,13 +175,9 @@ class Migrated(Answer):
     groups: Rows
     left: list[str]
 
-    def _repr_html_(self) -> str:
-        title = f"groups of {self.flow} " + (
-            "back to MirrorMaker 2's copies" if self.rollback else "to our copies"
-        )
-        title += ", a dry run: nothing was changed" if self.dry_run else ""
-        return (
-            html.heading(title, self.complete)
-            + html.table(self.groups)
-            + html.sentences(self.left, "left")
-        )
+    @property
+    def headline(self) -> tuple[str, bool]:
+        """What was done."""
+        to = "back to MirrorMaker 2's copies" if self.rollback else "to our copies"
+        done = f"groups of {self.flow} {to}{_UNCHANGED if self.dry_run else ''}"
+        return done, self.complete

@@ -46,17 +46,12 @@ class Forgotten(Answer):
     deleted_at: datetime | None
     gone_after: datetime | None
 
-    def _repr_html_(self) -> str:
-        title = (
-            f"{self.records:,} records {'would be' if self.dry_run else 'were'} deleted; "
-            f"{self.waiting:,} wait"
-        )
-        tables = (
-            html.table(self.topics)
-            + html.table(self.waits, "waits")
-            + html.table(self.elsewhere, "elsewhere")
-        )
-        return html.heading(title, not (self.waiting or self.elsewhere)) + tables
+    @property
+    def headline(self) -> tuple[str, bool]:
+        """How many were deleted, and how many are left."""
+        done = "would be" if self.dry_run else "were"
+        good = not (self.waiting or self.elsewhere)
+        return f"{self.records:,} records {done} deleted; {self.waiting:,} wait", good
 
 
 @dataclass(frozen=True)
@@ -113,6 +108,7 @@ class Registered(Answer):
     tables: Rows
     views: Rows
 
-    def _repr_html_(self) -> str:
-        title = html.heading(f"{self.catalog}.{self.schema}")
-        return title + html.table(self.tables, "tables") + html.table(self.views, "views")
+    @property
+    def headline(self) -> tuple[str, bool]:
+        """The schema."""
+        return f"{self.catalog}.{self.schema}", True

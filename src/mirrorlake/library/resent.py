@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from mirrorlake.library import html
 from mirrorlake.library.answers import Answer, Rows
 
 
@@ -53,18 +52,11 @@ class Resent(Answer):
         """How many records of all topics."""
         return sum(row["records"] for row in self.topics)
 
-    def _repr_html_(self) -> str:
+    @property
+    def headline(self) -> tuple[str, bool]:
+        """How many were sent."""
         done = "would be sent" if self.dry_run else "were sent"
-        title = html.heading(f"{self.records:,} records {done}", self.complete or self.dry_run)
-        parts = [title, html.table(self.topics, "topics")]
-        tables = {
-            "the first ones": self.examples,
-            "up to where": self.reached,
-            "configs": self.configs,
-        }
-        tables |= {"ACLs": self.acls, "groups": self.groups}
-        parts += [html.table(rows, title) for title, rows in tables.items() if rows]
-        return "".join([*parts, html.sentences(self.warnings, "to know")])
+        return f"{self.records:,} records {done}", self.complete or self.dry_run
 
 
 def shown(value: Any) -> str | None:

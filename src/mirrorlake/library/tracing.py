@@ -8,7 +8,6 @@ from typing import Any
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.durations import duration
 from mirrorlake.errors import InputError
-from mirrorlake.library import html
 from mirrorlake.library.answers import Answer, Rows
 from mirrorlake.library.internals import Internals
 from mirrorlake.trace.facts import FlowRun, TracedRecord
@@ -92,16 +91,11 @@ class Trace(Answer):
         if behind:
             yield f"  not yet read past by: {behind}"
 
-    def _repr_html_(self) -> str:
-        parts = [
-            html.heading(
-                f"{self.topic}-{self.partition} offset {self.offset}", not self.needs_somebody
-            )
-        ]
-        parts += [html.sentences([self.sentence], self.state), html.table(self.stages, "stages")]
-        return "".join(
-            [*parts, html.table(self.held_up, "held up by"), html.table(self.readers, "readers")]
-        )
+    @property
+    def headline(self) -> tuple[str, bool]:
+        """The record, and its state in words."""
+        place = f"{self.topic}-{self.partition} offset {self.offset}"
+        return f"{place}: {self.sentence}", not self.needs_somebody
 
 
 def traced(

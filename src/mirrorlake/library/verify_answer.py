@@ -5,7 +5,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from mirrorlake.library import html
 from mirrorlake.library.answers import Answer, Rows
 
 
@@ -85,9 +84,7 @@ class Verified(Answer):
         document = {**self.to_dict(), "audits": self.audits, "cut_sentences": self.cut_sentences}
         file.write_text(evidence(document, file.suffix == ".html"), encoding="utf-8")
 
-    def _repr_html_(self) -> str:
-        title = f"{self.proven:,} of {self.records:,} records proven by content"
-        tables = html.table(self.differences, "differences") + html.table(
-            self.not_compared, "not compared"
-        )
-        return html.heading(title, self.complete) + tables
+    @property
+    def headline(self) -> tuple[str, bool]:
+        """How much is proven."""
+        return f"{self.proven:,} of {self.records:,} records proven by content", self.complete

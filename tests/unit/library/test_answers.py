@@ -79,7 +79,7 @@ def test_a_status() -> None:
     html = found._repr_html_()
     assert (
         "not healthy: 1 alerts" in html
-        and html.count(SAFE) == 4
+        and html.count(SAFE) == 5
         and ODD not in html
         and "more" not in html
     )
