@@ -57,6 +57,11 @@ class Size:
         """The names of the topics."""
         return [f"{PREFIX}{number:04}" for number in range(self.topics)]
 
+    def topics_of(self, group: int) -> list[str]:
+        """The topics that a group reads: other ones for each."""
+        first = group * self.topics_of_a_group
+        return [self.names[at % self.topics] for at in range(first, first + self.topics_of_a_group)]
+
     def places(self, topics: Sequence[str]) -> list[TopicAndPartition]:
         """The partitions of topics."""
         return [(topic, partition) for topic in topics for partition in range(self.partitions)]
@@ -113,9 +118,7 @@ def make_topics(source: ClusterAdmin, bootstrap_servers: str, size: Size) -> Non
 def make_groups(source: ClusterAdmin, bootstrap_servers: str, size: Size) -> None:
     """Make groups with positions in the topics. Raises ReplicationError."""
     moves = {
-        f"{PREFIX}{number:04}": dict.fromkeys(
-            size.places(_some(size.names, number, size.topics_of_a_group)), Committed(1)
-        )
+        f"{PREFIX}{number:04}": dict.fromkeys(size.places(size.topics_of(number)), Committed(1))
         for number in range(size.groups)
     }
     client: Settings = {"bootstrap.servers": bootstrap_servers, **QUIET}
@@ -133,11 +136,6 @@ def _move(groups: GroupAdmin, moves: Mapping[str, Mapping[TopicAndPartition, Com
         if last:
             raise ReplicationError(f"positions were refused: {next(iter(refused.values()))}")
         moves = {group: moves[group] for group, _, _ in refused}
-
-
-def _some(names: Sequence[str], number: int, count: int) -> list[str]:
-    """So many of the topics, other ones for each number."""
-    return [names[(number * count + step) % len(names)] for step in range(count)]
 
 
 def _measured(arena: Arena, job: Job, start: Start, name: str, *, size: Size, pace: Pace) -> Scale:

@@ -69,7 +69,9 @@ def measure_soak(
                 begun = begun or time.monotonic()
                 samples.append(_sample(running, time.monotonic() - begun, written))
                 if len(samples) % _SAMPLES_A_LINE == 0:
-                    say(_progress_line(samples[-1]))
+                    one = samples[-1]
+                    memory = ", ".join(f"{name} {getattr(one, name):,.0f}" for name in MEMORY)
+                    say(f"soak: {one.at / 60:.0f} min, {one.written:,} records, {memory}")
             pause.wait(_LOOK_SECONDS)
     finally:
         feed.end()
@@ -128,13 +130,6 @@ class _Feed:
         if self._loading is not None:
             self._loading.kill()
             self._loading.wait()
-
-
-def _progress_line(one: SoakSample) -> str:
-    return (
-        f"soak: {one.at / 60:.0f} min, {one.written:,} records, driver {one.driver_mib:,.0f}, "
-        f"JVM {one.jvm_mib:,.0f}, workers {one.workers_mib:,.0f} MiB"
-    )
 
 
 def _sample(running: Running, at: float, written: int) -> SoakSample:

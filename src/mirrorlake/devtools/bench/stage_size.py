@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -79,15 +79,9 @@ def make_stage(table: Path, files: int) -> None:
         },
     ]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        spans = [range(start, min(start + _PART, files)) for start in range(0, files, _PART)]
-        for adds in pool.map(partial(_make_files, table), spans):
-            made += adds
+        made += pool.map(partial(make_file, table), range(files), chunksize=_PART)
     write_commit(log, 0, made)
     DeltaTable(str(table)).create_checkpoint()
-
-
-def _make_files(table: Path, numbers: Sequence[int]) -> list[Mapping[str, object]]:
-    return [make_file(table, number) for number in numbers]
 
 
 def make_file(table: Path, number: int) -> Mapping[str, object]:

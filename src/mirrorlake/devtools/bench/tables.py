@@ -1,6 +1,7 @@
 """The document of a benchmark as tables."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from rich.table import Table
@@ -25,8 +26,8 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
         "scale": scale_table,
         "capacity": capacity_table,
         "executors": executors_table,
-        "control": _control_table,
-        "groups": _groups_table,
+        "control": partial(_seconds_table, _CONTROL, _CONTROL_SECONDS),
+        "groups": partial(_seconds_table, _GROUPS, _GROUPS_SECONDS),
         "stage": _stage_table,
         "starts": _starts_table,
     }
@@ -174,32 +175,6 @@ def executors_table(part: Mapping[str, Any]) -> Table:
     return _table(title, "executors", columns, rows)
 
 
-def _control_table(part: Mapping[str, Any]) -> Table:
-    return _seconds_table(
-        f"Control of {part['topics']:,} topics with {part['partitions']:,} partitions",
-        "what",
-        {
-            "make all mirrors with their configs": part["create_seconds"],
-            "refresh of topics, nothing changed": part["refresh_topics_seconds"],
-            "refresh of configs, nothing changed": part["refresh_configs_seconds"],
-        },
-    )
-
-
-def _groups_table(part: Mapping[str, Any]) -> Table:
-    return _seconds_table(
-        f"Checkpoints of {part['groups']:,} groups over {part['topics']:,} topics, "
-        f"{part['positions']:,} positions",
-        "round",
-        {
-            "the first of a process": part["first_round_seconds"],
-            "all groups have moved": part["all_moved_seconds"],
-            "every tenth group has moved": part["tenth_moved_seconds"],
-            "nothing has moved": part["nothing_moved_seconds"],
-        },
-    )
-
-
 def _proof_table(part: Mapping[str, Mapping[str, Any]]) -> Table:
     title = "verify, and a Spark job that only reads source, stage and target: cold processes"
     rows = [
@@ -255,7 +230,22 @@ def _starts_table(part: Mapping[str, Any]) -> Table:
     return _table(title, "seconds", ("a day", "a year", "a year, maintained"), rows)
 
 
-def _seconds_table(title: str, first: str, seconds: Mapping[str, float]) -> Table:
-    """What took how long, a row each; `first` is the header of what."""
-    rows = [(what, f"{taken:.2f}") for what, taken in seconds.items()]
-    return _table(title, first, ("seconds",), rows)
+#: What took how long, by title: what is said of each figure of a part.
+_CONTROL = "Control of {topics:,} topics with {partitions:,} partitions"
+_CONTROL_SECONDS = {
+    "create_seconds": "make all mirrors with their configs",
+    "refresh_topics_seconds": "refresh of topics, nothing changed",
+    "refresh_configs_seconds": "refresh of configs, nothing changed",
+}
+_GROUPS = "Checkpoints of {groups:,} groups over {topics:,} topics, {positions:,} positions"
+_GROUPS_SECONDS = {
+    "first_round_seconds": "the first round of a process",
+    "all_moved_seconds": "all groups have moved",
+    "tenth_moved_seconds": "every tenth group has moved",
+    "nothing_moved_seconds": "nothing has moved",
+}
+
+
+def _seconds_table(title: str, names: Mapping[str, str], part: Mapping[str, Any]) -> Table:
+    rows = [(what, f"{part[name]:.2f}") for name, what in names.items()]
+    return _table(title.format(**part), "what", ("seconds",), rows)

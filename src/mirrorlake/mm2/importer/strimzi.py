@@ -6,7 +6,7 @@ a pattern goes on as it is, so several are joined by commas, or within one expre
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mirrorlake.config.flow_reasons import reason
 from mirrorlake.errors import InputError
@@ -205,7 +205,7 @@ class _Maker:
         for note in secured.refused:
             self._read.refuse(*note)
         prefix = f"{side}.cluster."
-        moved = {entry: _prefixed(entry, prefix) for entry in secured.entries}
+        moved = {entry: replace(entry, key=f"{prefix}{entry.key}") for entry in secured.entries}
         self._read.follows += [(part.entry(part.path, ""), moved[to]) for part, to in secured.same]
         entries += moved.values()
         for name, part in cluster.parts().items():
@@ -271,7 +271,3 @@ class _Maker:
             elif name != "config":
                 self._read.refuse(part, UNKNOWN)
         self._read.connectors.append(list(entries.values()))
-
-
-def _prefixed(entry: Entry, prefix: str) -> Entry:
-    return Entry(entry.file, entry.line, f"{prefix}{entry.key}", entry.value, entry.written)

@@ -62,7 +62,9 @@ class _Tls:
         to = f"clusters.{self._alias}.security.ca_file"
         if text is None and kind != "PEM":
             file = f"{_file_name(self._alias)}-ca.pem"
-            self._convert(entry, kind, to, file, _truststore_command(kind, entry.value, file))
+            path = shlex.quote(entry.value)
+            command = f"keytool -list -rfc -storetype {kind} -keystore {path} > {file}"
+            self._convert(entry, kind, to, file, command)
             return {"ca_file": file}
         self._report.carry(entry, to)
         return {"ca_file": self._path(entry, "ca_file")}
@@ -152,10 +154,6 @@ class _Tls:
 
 def _file_name(alias: str) -> str:
     return re.sub(r"[^\w-]", "_", alias)
-
-
-def _truststore_command(kind: str, path: str, file: str) -> str:
-    return f"keytool -list -rfc -storetype {kind} -keystore {shlex.quote(path)} > {file}"
 
 
 def _keystore_command(kind: str, path: str, file: str) -> str:
