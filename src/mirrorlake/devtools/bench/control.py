@@ -2,8 +2,7 @@
 interval, for ever."""
 
 import statistics
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from mirrorlake.attempts import attempts
@@ -23,22 +22,12 @@ LISTED_SECONDS = 180.0
 PREFIX = "bench-control-"
 
 
-@dataclass(frozen=True)
-class ControlTimes:
-    """Seconds to make all mirrors with their configs, and the median ones of a refresh of topics
-    and of configs when nothing changed."""
-
-    topics: int
-    partitions: int
-    create_seconds: float
-    refresh_topics_seconds: float
-    refresh_configs_seconds: float
-
-
-def measure_control(east: str, west: str) -> ControlTimes:
+def measure_control(east: str, west: str) -> dict[str, float]:
     """Make 300 topics with 1,000 partitions on `east` and their mirrors on `west`, and time what
-    control does then."""
-    topology = _topology(east, west)
+    control does then: {"topics", "partitions", "create_seconds", "refresh_topics_seconds",
+    "refresh_configs_seconds"}; the first is of all mirrors with their configs, the others are
+    medians when nothing changed."""
+    topology = topology_of({"east": east, "west": west}, topics=[f"{PREFIX}.*"])
     (flow,) = topology.active_flows()
     connections = Connections(topology)
     source, target = connections.admin("east"), connections.admin("west")
@@ -64,26 +53,31 @@ def measure_control(east: str, west: str) -> ControlTimes:
     made = seconds_of(create)
     wait_until_listed(target, made_names)
     refresh = median(partial(_nothing_to_do, flow, connections))
-    return ControlTimes(len(names), PARTITIONS, made, refresh, median(configs.plan))
-
-
-def many_topics(prefix: str) -> list[TopicInfo]:
-    """The topics: as even as 1,000 partitions go into 300 topics, each with a config of its own."""
-    few, more = divmod(PARTITIONS, TOPICS)
-    configs = [{"retention.bytes": str(10**9 + number)} for number in range(TOPICS)]
-    return [
-        TopicInfo(f"{prefix}{number:03}", few + (number < more), 1, configs[number])
-        for number in range(TOPICS)
-    ]
+    return {
+        "topics": len(names),
+        "partitions": PARTITIONS,
+        "create_seconds": made,
+        "refresh_topics_seconds": refresh,
+        "refresh_configs_seconds": median(configs.plan),
+    }
 
 
 def create_many(admin: ClusterAdmin, prefix: str = PREFIX) -> list[TopicInfo]:
-    """Make the topics and wait until the brokers list them all: the controller acknowledges them
-    before that.
+    """Make the topics, as even as 1,000 partitions go into 300 topics, each with a config of its
+    own, and wait until the brokers list them all: the controller acknowledges them before that.
 
     Returns them.
     """
-    topics = many_topics(prefix)
+    few, more = divmod(PARTITIONS, TOPICS)
+    topics = [
+        TopicInfo(
+            f"{prefix}{number:03}",
+            few + (number < more),
+            1,
+            {"retention.bytes": str(10**9 + number)},
+        )
+        for number in range(TOPICS)
+    ]
     admin.create_topics(topics)
     wait_until_listed(admin, [topic.name for topic in topics])
     return topics
@@ -99,9 +93,11 @@ def wait_until_listed(admin: ClusterAdmin, names: Collection[str]) -> None:
             raise RuntimeError(f"{len(missing)} topics are not listed by cluster {admin.alias}")
 
 
-def _topology(east: str, west: str) -> Topology:
-    clusters = {"east": {"bootstrap_servers": east}, "west": {"bootstrap_servers": west}}
-    flows = {"east->west": {"topics": [f"{PREFIX}.*"]}}
+def topology_of(addresses: Mapping[str, str], **flow: object) -> Topology:
+    """A topology with a flow from the first cluster to the second, as its settings say, and a lake
+    in a folder."""
+    clusters = {alias: {"bootstrap_servers": servers} for alias, servers in addresses.items()}
+    flows = {"->".join(addresses): flow}
     return Topology.model_validate(
         {"clusters": clusters, "lake": {"path": "./lake"}, "flows": flows}
     )

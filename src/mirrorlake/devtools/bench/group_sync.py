@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from mirrorlake.config.topology import Topology
-from mirrorlake.devtools.bench.control import wait_until_listed
+from mirrorlake.devtools.bench.control import topology_of, wait_until_listed
 from mirrorlake.devtools.bench.measure import seconds_of
 from mirrorlake.groups.checkpoint_sync import Checkpoints
 from mirrorlake.kafka.connections import Connections
@@ -39,27 +39,14 @@ _MAP = pa.schema(
 )
 
 
-@dataclass(frozen=True)
-class GroupTimes:
-    """Seconds of the first turn of a process, and of later ones in which all groups have moved,
-    every tenth, and none; `positions` are committed ones, all of them different."""
-
-    groups: int
-    topics: int
-    positions: int
-    first_round_seconds: float
-    all_moved_seconds: float
-    tenth_moved_seconds: float
-    nothing_moved_seconds: float
-
-
-def measure_groups(east: str, west: str, directory: Path) -> GroupTimes:
+def measure_groups(east: str, west: str, directory: Path) -> dict[str, float]:
     """Make 500 groups over 200 topics on `east`, a map of them in a new lake, and time turns of
-    checkpoints."""
-    clusters = {"east": {"bootstrap_servers": east}, "west": {"bootstrap_servers": west}}
-    flows = {FLOW: {"topics": [f"{PREFIX}.*"], "groups": [f"{PREFIX}.*"]}}
-    document = {"clusters": clusters, "lake": {"path": "./lake"}, "flows": flows}
-    topology = Topology.model_validate(document)
+    checkpoints: {"groups", "topics", "positions", "first_round_seconds", "all_moved_seconds",
+    "tenth_moved_seconds", "nothing_moved_seconds"}; the first turn of a process, and later ones in
+    which all groups have moved, every tenth, and none. Positions are committed ones, all of them
+    different."""
+    patterns = [f"{PREFIX}.*"]
+    topology = topology_of({"east": east, "west": west}, topics=patterns, groups=patterns)
     connections = Connections(topology)
     source = connections.admin("east")
     topics = [TopicInfo(f"{PREFIX}{number:03}", PARTITIONS, 1) for number in range(TOPICS)]
@@ -68,38 +55,30 @@ def measure_groups(east: str, west: str, directory: Path) -> GroupTimes:
     spark = local_session()
     try:
         lake = open_lake(spark, topology.lake, directory)
-        fill_map(lake)
-        return time_turns(lake, connections, topology)
+        _fill_map(lake)
+        return _timed_turns(lake, connections, topology)
     finally:
         spark.stop()
 
 
-def time_turns(lake: Lake, connections: Connections, topology: Topology) -> GroupTimes:
+def _timed_turns(lake: Lake, connections: Connections, topology: Topology) -> dict[str, float]:
     """Commit positions and time the turns, which write `checkpoints` and MirrorMaker 2's topic
     too."""
     flow, deployment = topology.flow(FLOW), Deployment(lake, connections, EventLog(lake))
     groups = connections.groups("east")
-    positions = committed()
+    positions = _committed()
     groups.move(positions)
     running = _Mapped(flow.selection.selects)
     published = CheckpointTopic(flow, connections, MemoryLog())
     checkpoints = Checkpoints(flow, deployment, running, published)
-    first = seconds_of(checkpoints.checkpoint)
+    seconds = {"first_round_seconds": seconds_of(checkpoints.checkpoint)}
     groups.move(_moved(positions, 1, 1))
-    everyone = seconds_of(checkpoints.checkpoint)
+    seconds["all_moved_seconds"] = seconds_of(checkpoints.checkpoint)
     groups.move(_moved(positions, 10, 2))
-    tenth = seconds_of(checkpoints.checkpoint)
-    nothing = seconds_of(checkpoints.checkpoint)
+    seconds["tenth_moved_seconds"] = seconds_of(checkpoints.checkpoint)
+    seconds["nothing_moved_seconds"] = seconds_of(checkpoints.checkpoint)
     count = sum(map(len, positions.values()))
-    return GroupTimes(
-        len(positions),
-        TOPICS,
-        count,
-        first_round_seconds=first,
-        all_moved_seconds=everyone,
-        tenth_moved_seconds=tenth,
-        nothing_moved_seconds=nothing,
-    )
+    return {"groups": len(positions), "topics": TOPICS, "positions": count, **seconds}
 
 
 def _moved(
@@ -113,7 +92,7 @@ def _moved(
     }
 
 
-def committed() -> dict[str, dict[TopicAndPartition, Committed]]:
+def _committed() -> dict[str, dict[TopicAndPartition, Committed]]:
     """Positions by group, spread over the whole map."""
     positions: dict[str, dict[TopicAndPartition, Committed]] = {}
     for number in range(GROUPS):
@@ -126,7 +105,7 @@ def committed() -> dict[str, dict[TopicAndPartition, Committed]]:
     return positions
 
 
-def fill_map(lake: Lake) -> None:
+def _fill_map(lake: Lake) -> None:
     """A map as batches leave it: each has a run of every partition."""
     targets = [(f"{PREFIX}{topic:03}", at) for topic in range(TOPICS) for at in range(PARTITIONS)]
     for number in range(RUNS):

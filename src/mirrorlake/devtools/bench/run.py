@@ -268,9 +268,9 @@ def _feel(arena: Arena, _options: BenchOptions) -> dict[str, Any]:
 def _control(arena: Arena, _options: BenchOptions) -> dict[str, Any]:
     arena.say("control: making 300 topics with 1,000 partitions")
     both = arena.east.bootstrap_servers, arena.west.bootstrap_servers
-    control = asdict(measure_control(*both))
+    control = measure_control(*both)
     arena.say("control: making 500 groups over 200 topics")
-    return {"control": control, "groups": asdict(measure_groups(*both, arena.directory / "groups"))}
+    return {"control": control, "groups": measure_groups(*both, arena.directory / "groups")}
 
 
 #: What is measured between two clusters, in this order: each gives parts of the document.

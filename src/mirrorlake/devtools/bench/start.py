@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from mirrorlake.config.maintenance import Maintenance
-from mirrorlake.config.topology import Topology
+from mirrorlake.devtools.bench.control import topology_of
 from mirrorlake.devtools.bench.made_up import DAY, FLOW, MAINTAINED, YEAR, History, make_history
 from mirrorlake.groups.checkpoint_table import newest_checkpoints
 from mirrorlake.lake.event_log import EventLog
@@ -22,6 +22,8 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.generations import decisions_of, generations_of
 from mirrorlake.spark.session import local_session
 
+#: No cluster of it is asked.
+_TOPOLOGY = topology_of(dict.fromkeys(FLOW.split("->"), "127.0.0.1:1"))
 _WARM = History(100, 100, 1, partitions=2)
 
 
@@ -43,7 +45,7 @@ def measure_starts(directory: Path) -> dict[str, Any]:
         document["year_maintained"] = _timed(maintained)
         document["year"] = _timed(_made(spark, directory / "year", YEAR))
         began = time.monotonic()
-        maintain(open_lake(spark, _topology().lake, maintained), _topology(), Maintenance())
+        maintain(open_lake(spark, _TOPOLOGY.lake, maintained), _TOPOLOGY, Maintenance())
         document["maintain_seconds"] = round(time.monotonic() - began, 1)
     finally:
         spark.stop()
@@ -53,18 +55,11 @@ def measure_starts(directory: Path) -> dict[str, Any]:
     return document
 
 
-def _topology() -> Topology:
-    clusters = {alias: {"bootstrap_servers": "127.0.0.1:1"} for alias in ("east", "west")}
-    return Topology.model_validate(
-        {"clusters": clusters, "lake": {"path": "./lake"}, "flows": {FLOW: {}}}
-    )
-
-
 def _made(spark: SparkSession, directory: Path, history: History) -> Path:
     """A lake with a history, that the session knows nothing of."""
     template = directory.with_name(f"{directory.name}-new")
     template.mkdir(parents=True)
-    make_history(open_lake(spark, _topology().lake, template), history)
+    make_history(open_lake(spark, _TOPOLOGY.lake, template), history)
     return template.rename(directory)
 
 
@@ -79,7 +74,7 @@ def _timed(directory: Path) -> dict[str, float]:
         seconds[name] = round(time.monotonic() - began, 3)
         return answer
 
-    lake: Lake = ask("open", lambda: open_lake(spark, _topology().lake, directory))
+    lake: Lake = ask("open", lambda: open_lake(spark, _TOPOLOGY.lake, directory))
     event_log = EventLog(lake)
     ask("clusters", lambda: lake.query("known_clusters").collect())
     ask("generations", lambda: generations_of(lake, "east"))
