@@ -2,6 +2,7 @@
 What is a table is a DataFrame."""
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mirrorlake.config.topology_file import nearest
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from mirrorlake.library.tracing import Trace
-
-from functools import cached_property
 
 
 class UnknownFlow(TopologyError, KeyError):

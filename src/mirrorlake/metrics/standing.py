@@ -22,6 +22,8 @@ from mirrorlake.run.flows_here import Running
 from mirrorlake.run.replicator import Replicator
 from mirrorlake.worker import Worker
 
+logger = logging.getLogger(__name__)
+
 #: Objectives of the topology file, by what they are called in a scrape, and how many a second.
 _OBJECTIVES = {
     "lag": ("lag_seconds", 1),
@@ -100,9 +102,6 @@ def _memory() -> dict[str, int]:
 
         return resident_bytes(getpid())
     return {}
-
-
-logger = logging.getLogger(__name__)
 
 
 @contextmanager
