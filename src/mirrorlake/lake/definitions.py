@@ -22,7 +22,7 @@ TABLES = tuple(
 VIEWS = tuple(
     """
     living_targets offset_translation replication_lag lag_minutes replication_latency throughput
-    partition_minutes partition_status checkpoint_latency open_incidents flow_status
+    partition_minutes partition_status checkpoint_latency open_incidents unsent_parked flow_status
     group_positions divergence alerts proofs proof_status
     """.split()
 )

@@ -92,13 +92,14 @@ def sent_answer(planned: "PlannedResend", outcome: "SendOutcome") -> Resent:
             Rows(), None, False, False, True, warnings=["no record is picked; nothing was done"]
         )
     topics, warnings = [], [*planned.warnings, *(str(error) for error in outcome.refused)]
+    complete = outcome.complete and not outcome.unexplained
     if not outcome.complete and not outcome.refused:
         warnings.append("not all of it is done; the same call goes on")
     for part in resend.parts:
         records = outcome.records.get(part.target_topic, 0)
         topics.append(_topic(part, records))
         if outcome.complete and part.picked and records != part.records:
-            left = part.records - records
+            left, complete = part.records - records, False
             warnings.append(
                 f"{part.topic}: {left:,} records were refused again, or are gone; they stay parked"
             )
@@ -113,7 +114,6 @@ def sent_answer(planned: "PlannedResend", outcome: "SendOutcome") -> Resent:
                 f"{part.topic}: {part.records:,} records were picked when it began and {records:,} "
                 "are sent; the others have been deleted from the stage since"
             )
-    complete = outcome.complete and not outcome.unexplained
     return Resent(Rows(topics), resend.name, False, planned.continued, complete, warnings=warnings)
 
 

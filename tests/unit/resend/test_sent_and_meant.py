@@ -91,4 +91,4 @@ def test_more_than_were_picked(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_parked_records_stay_parked(monkeypatch: pytest.MonkeyPatch) -> None:
     part = ResentTopic("t", "u", PICKED.ranges, picked=((3, 0, 200), (3, 0, 499)))
     answer = sent(monkeypatch, 99, part=part)
-    assert answer.complete and "they stay parked" in answer.warnings[0]
+    assert not answer.complete and "they stay parked" in answer.warnings[0]

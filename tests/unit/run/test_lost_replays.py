@@ -98,6 +98,19 @@ def waiting(lake: Lake) -> list[int]:
     return [row["offset"] for row in lake.ask("parked_waiting", flow=FLOW)]
 
 
+def test_what_was_deleted_from_the_stage_waits_for_nothing(lake: Lake) -> None:
+    """A replay would find nothing to send of it, and would never be complete."""
+    place = {"topic": TOPIC, "partition": 0, "generation": 0}
+    parked = {"flow": FLOW, "target_topic": MIRROR, "target_generation": 1, "parked_at": ago(60)}
+    lake.append("parked", rows_of("parked", [place | parked | {"offset": at} for at in (7, 8)]))
+    assert waiting(lake) == [7, 8]
+    forgotten = {"source_cluster": "east", "first_offset": 7, "last_offset": 7, "record_count": 1}
+    noted = {"forget_id": "f", "noted_at": ago(30)}
+    lake.append("forgotten", rows_of("forgotten", [place | forgotten | noted]))
+    assert waiting(lake) == [8]
+    assert [row["offset"] for row in lake.ask_table("unsent_parked")] == [8]
+
+
 @pytest.mark.parametrize("kept", [0, 1])
 def test_they_wait_again(lake: Lake, monkeypatch: pytest.MonkeyPatch, kept: int) -> None:
     """The flow's own records are all there, so its map shows nothing."""

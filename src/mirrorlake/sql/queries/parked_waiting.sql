@@ -1,8 +1,8 @@
 -- The parked records of a flow that were not sent since, of the living generation of their target topics.
 -- Parameters: flow.
 SELECT parked.topic, parked.partition, parked.generation, parked.offset, parked.target_topic
-FROM parked LEFT JOIN living_targets AS target ON target.flow = parked.flow AND target.topic = parked.topic
-  AND target.target_topic = parked.target_topic
-WHERE parked.flow = :flow AND replayed_at IS NULL
+FROM unsent_parked AS parked LEFT JOIN living_targets AS target ON target.flow = parked.flow
+  AND target.topic = parked.topic AND target.target_topic = parked.target_topic
+WHERE parked.flow = :flow
   AND (target.flow IS NULL OR target.lives AND target.target_generation = parked.target_generation)
 ORDER BY parked.topic, parked.partition, parked.generation, parked.offset

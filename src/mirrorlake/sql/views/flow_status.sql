@@ -68,7 +68,7 @@ heartbeat AS (
   GROUP BY flow
 ),
 open AS (SELECT flow, count(*) AS open_incidents FROM open_incidents GROUP BY flow),
-waiting AS (SELECT flow, count(*) AS parked FROM parked WHERE replayed_at IS NULL GROUP BY flow),
+waiting AS (SELECT flow, count(*) AS parked FROM unsent_parked GROUP BY flow),
 known AS (
   SELECT flow FROM lag
   UNION
