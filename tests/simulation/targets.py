@@ -148,7 +148,7 @@ def stand_ins() -> list[tuple[Any, str, object]]:
         "close_unfounded": _close_unfounded,
         "GONE_SECONDS": 0.0,
         "MADE_SECONDS": 0.0,
-        "attempts": lambda _seconds, _pause: iter([True]),
+        "attempts": lambda *_: iter([True]),
         "logger": SimpleNamespace(
             **{name: lambda *_: None for name in ("info", "warning", "error")}
         ),
