@@ -27,6 +27,7 @@ from deltalake import DeltaTable
 
 from mirrorlake.devtools.bench.made_up import add_of, topic_partition, write_commit
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.place import place_of
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.progress import Floor
 from mirrorlake.produce.batch import plan_batch
@@ -116,7 +117,8 @@ def _measure(directory: Path) -> dict[str, float]:
     # what delta-rs imports at its first use is not the index's
     importlib.import_module("pyarrow.dataset")
     before, began, used = _mib(), time.perf_counter(), time.process_time()
-    lake = SimpleNamespace(directory=directory, checkpoints=directory, held=lambda _table: None)
+    place = place_of(directory)
+    lake = SimpleNamespace(directory=place, checkpoints=directory, held=lambda _table: None)
     stage = StageFiles(cast(Lake, lake))
     with stage.reading() as index:
         built, taken = time.perf_counter() - began, time.process_time() - used
