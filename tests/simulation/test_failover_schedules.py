@@ -29,7 +29,7 @@ from mirrorlake.run.resolve import Wanted, resolve
 from mirrorlake.testing import MemoryCluster
 from tests.simulation.sides import Faults, Key, Killed, Side
 from tests.support.group_turns import Running
-from tests.support.lake_rows import FLOW, append, no_session, opened, write_file
+from tests.support.lake_rows import FLOW, append, no_session, opened, record_row, write_file
 
 TOPIC, MIRROR = "orders", "east.orders"
 PARTITIONS = ((TOPIC, 0), (TOPIC, 1))
@@ -215,19 +215,10 @@ class Operated:
             self._map(key, log)
 
     def _map(self, key: TopicAndPartition, log: MovedLog) -> None:
-        rows = []
-        now = datetime.now(timezone.utc)
-        for (life, offset), at in log.mirrored[log.mapped :]:
-            segment = {"source_first": offset, "stride": 1, "target_first": at, "record_count": 1}
-            rows.append(
-                {
-                    **{"flow": FLOW, "topic": key[0], "partition": key[1], "generation": life},
-                    **{"source_first": offset, "source_last": offset, "target_topic": MIRROR},
-                    **{"target_partition": key[1], "target_first": at, "target_last": at},
-                    **{"record_count": 1, "produced_at": now, "batch_id": at, "stage_version": 0},
-                    **{"segments": [segment], "target_generation": 0},
-                }
-            )
+        rows = [
+            record_row(FLOW, (*key, life), offset, MIRROR, at)
+            for (life, offset), at in log.mirrored[log.mapped :]
+        ]
         if rows:
             append(self.lake, "offset_map", rows)
             log.mapped = len(log.mirrored)

@@ -20,7 +20,7 @@ from mirrorlake.offsets.generations import NotedTarget
 from mirrorlake.offsets.positions import Translated
 from mirrorlake.spark.query_files import QueryPosition
 from mirrorlake.testing import MemoryCluster
-from tests.support.lake_rows import append, no_session, opened, write_file
+from tests.support.lake_rows import append, no_session, opened, record_row, write_file
 
 TOPIC, KEY = "orders", ("orders", 0)
 SCHEDULES, STEPS = 4, 40
@@ -111,19 +111,9 @@ class SharedTopic:
         self._map(self.chance.choice(self.ways))
 
     def _map(self, way: OneWay) -> None:
-        now = datetime.now(timezone.utc)
-        rows = []
-        for at, to in way.sent[way.mapped :]:
-            segment = {"source_first": at, "stride": 1, "target_first": to, "record_count": 1}
-            rows.append(
-                {
-                    **{"flow": way.name, "topic": TOPIC, "partition": 0, "generation": 0},
-                    **{"source_first": at, "source_last": at, "target_topic": TOPIC},
-                    **{"target_partition": 0, "target_first": to, "target_last": to},
-                    **{"record_count": 1, "produced_at": now, "batch_id": at, "stage_version": 0},
-                    **{"segments": [segment], "target_generation": 0},
-                }
-            )
+        rows = [
+            record_row(way.name, (TOPIC, 0, 0), at, TOPIC, to) for at, to in way.sent[way.mapped :]
+        ]
         if rows:
             append(self.lake, "offset_map", rows)
         way.mapped = len(way.sent)

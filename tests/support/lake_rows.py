@@ -224,3 +224,19 @@ def staged(offsets: Sequence[int], seconds_ago: float = 120, **more: object) -> 
         }
         for offset in offsets
     ]
+
+
+def record_row(
+    flow: str, place: tuple[str, int, int], offset: int, target_topic: str, at: int
+) -> dict:
+    """A row of the map, of one record of a topic's partition and generation, produced now at an
+    offset of the same partition."""
+    topic, partition, generation = place
+    segment = {"source_first": offset, "stride": 1, "target_first": at, "record_count": 1}
+    return {
+        **{"flow": flow, "topic": topic, "partition": partition, "generation": generation},
+        **{"source_first": offset, "source_last": offset, "target_topic": target_topic},
+        **{"target_partition": partition, "target_first": at, "target_last": at},
+        **{"record_count": 1, "produced_at": datetime.now(timezone.utc), "batch_id": at},
+        **{"stage_version": 0, "segments": [segment], "target_generation": 0},
+    }
