@@ -230,6 +230,8 @@ def _ruled(node: exp.Expr) -> exp.Expr | None:
         if len(node.expressions) != 2:
             raise UnsupportedError("percentile with a frequency is not known there")
         return exp.Anonymous(this="quantile_cont", expressions=node.expressions)
+    if isinstance(node, exp.RegexpLike):  # a pattern may be none of DuckDB's, see `java_patterns`
+        return exp.Anonymous(this="spark_rlike", expressions=[node.this, node.expression])
     if isinstance(node, exp.TimeToStr):
         text = node.args["format"].name.replace("SSS", "%g").replace("XXX", "Z")
         node.set("format", exp.Literal.string(text))

@@ -29,6 +29,7 @@ from mirrorlake.lake.duck_frames import give, with_frames
 from mirrorlake.lake.duck_query import PREPARED, WITH_FILES, DuckQuery
 from mirrorlake.lake.duck_types import column_as, plain, without_huge
 from mirrorlake.lake.folder import has_table, own_folder
+from mirrorlake.lake.java_patterns import read_noted
 from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.properties import check_version
 from mirrorlake.lake.reader import NONE, Args, Frame, Frames, QueryRows, Reader
@@ -222,6 +223,8 @@ class DuckLake(Reader):
                 continue  # a view before it in this query was made of it
             if (table := name.removesuffix(WITH_FILES)) in TABLES:
                 self._open(table, name)
+                if name == "objectives":
+                    read_noted(self._connection)
             elif name in VIEWS:
                 view = duckdb_query(sql_text("views", name))
                 self._define(view.tables)
