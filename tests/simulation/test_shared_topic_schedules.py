@@ -103,9 +103,6 @@ class SharedTopic:
         way = self.chance.choice(self.ways)
         way.go_on(self.chance.choice((1, 2, 99)))
         self.say(f"{way.name} is at {way.passed}, {way.sent}")
-        if not way.mapped:
-            # Of a flow that has mapped nothing ever it is believed that nothing is on its way.
-            self._map(way)
 
     def mapped(self) -> None:
         self._map(self.chance.choice(self.ways))
@@ -120,7 +117,9 @@ class SharedTopic:
         self.say(f"the map of {way.name} has all")
 
     def sampled(self) -> None:
-        way = self.chance.choice(self.ways)
+        self._sample(self.chance.choice(self.ways))
+
+    def _sample(self, way: OneWay) -> None:
         at_target, all_of_it = way.target.end, way.passed == way.source.end
         row = {
             **{"flow": way.name, "topic": TOPIC, "partition": 0, "generation": 0},
@@ -203,3 +202,28 @@ class Meanwhile:
 @pytest.mark.parametrize("seed", range(SCHEDULES))
 def test_no_position_leads_behind_what_was_not_read(tmp_path: Path, seed: int) -> None:
     SharedTopic(tmp_path, random.Random(seed)).steps()
+
+
+@pytest.mark.parametrize("is_sampled", [False, True])
+def test_the_first_records_of_a_flow_are_not_passed_before_they_are_mapped(
+    tmp_path: Path, is_sampled: bool
+) -> None:
+    """A flow that has mapped nothing yet has written a record in front of one that came back."""
+    shared = SharedTopic(tmp_path, random.Random(0))
+    east, west = shared.logs["east"], shared.logs["west"]
+    onward, back = shared.ways
+    east.records.append("e0")
+    onward.go_on(1)
+    west.records.append("w2")
+    back.go_on(99)
+    shared._map(back)
+    if is_sampled:
+        shared._sample(onward)
+    route = Route(
+        shared.topology.flow(onward.name), lake=shared.lake.reader, connections=shared.connections
+    )
+    shared._show()
+    shared.lake.reader.refresh()
+    position = readable_positions({(*KEY, 0)}, sides_of(route))[(*KEY, 0)]
+    shared._check(position, set(), west)
+    assert (position.offset, position.exact) == (0, False)

@@ -41,9 +41,8 @@ class SharedPosition:
     @property
     def may_lack_onward(self) -> bool:
         """Whether records may have come to the goal in front of `wanted`, unread, that are not
-        mapped yet. Of a flow that has brought nothing ever it is believed that there are none: the
-        group would begin anew."""
-        return self.back.ahead and self.onward.mapped and self.onward.offset < self.wanted
+        mapped yet, also the first ones ever."""
+        return self.back.ahead and self.onward.offset < self.wanted
 
     def joined(self, primary: Translated, is_clear: bool) -> Translated:
         """As one position, beside what the flow that was named says; `is_clear`: no records are

@@ -20,7 +20,7 @@ from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.resend.extras import ExtrasDone
 from mirrorlake.resend.matches import REPLAY_HEADER, of_picked
 from mirrorlake.resend.note import Picked, Resend, ResentTopic
-from mirrorlake.resend.sender import Sending, SendOutcome
+from mirrorlake.resend.sender import Sender, Sending, SendOutcome
 from mirrorlake.resend.steps import PlannedResend, Steps
 from mirrorlake.resend.topics import made_again
 from mirrorlake.run.flow_spec import provenance_of
@@ -89,6 +89,8 @@ class ParkedReplay:
         same replay was ended by a kill. Raises InputError, LeaseTaken, ReplicationError."""
         flow = self._asked.flow
         with Lease(self._lake, f"replay of what flow {flow.name} has parked"):
+            if self._asked.start_over:
+                self._map_what_was_sent(stop, report)
             planned = self.plan()
             resend = planned.resend
             if planned.replaces is not None:
@@ -96,28 +98,50 @@ class ParkedReplay:
             if not resend.records:
                 self._steps.give_up_replaced(planned)
                 return planned, SendOutcome(complete=True)
-            picked = [(part.topic, *place) for part in resend.parts for place in part.picked]
-            sending = Sending(
-                of_picked(self._lake.spark, picked, resend.id),
-                (REPLAY_HEADER, resend.id.encode()),
-                rate,
-                report,
-                goes_on=True,
-                provenance=provenance_of(flow, self._steps.deployment),
-            )
+            sending = self._sending(resend, rate, report)
             return self._steps.carry_out(planned, sending, stop, self._note_sent)
+
+    def _sending(
+        self, resend: Resend, rate: int | None, report: Callable[[BatchReport], None]
+    ) -> Sending:
+        picked = [(part.topic, *place) for part in resend.parts for place in part.picked]
+        return Sending(
+            of_picked(self._lake.spark, picked, resend.id),
+            (REPLAY_HEADER, resend.id.encode()),
+            rate,
+            report,
+            goes_on=True,
+            provenance=provenance_of(self._asked.flow, self._steps.deployment),
+        )
+
+    def _map_what_was_sent(
+        self, stop: threading.Event, report: Callable[[BatchReport], None]
+    ) -> None:
+        """Write the rows of the map that a process did not come to that was killed behind its last
+        transaction: the one that starts over leaves out what they name."""
+        known = self._steps.find("replay", self._asked.flow.source, self._asked.request)
+        if known is None or known.target_id != self._steps.admin.cluster_id():
+            return
+        left = self._living(known)
+        if left.parts:
+            sending = replace(self._sending(left, None, report), restores_only=True)
+            Sender(self._steps.deployment, self._steps.stage, left, sending).send(stop)
+
+    def _living(self, resend: Resend) -> Resend:
+        """Without the parts whose topics are gone, or others by now."""
+        again = made_again(self._steps.admin, resend.parts)
+        parts = tuple(part for part in resend.parts if part.target_topic not in again)
+        return replace(resend, parts=parts)
 
     def _still_there(self, resend: Resend) -> list[SentRow]:
         """What one that is given up has sent, but for what is gone with its topic, or what the
         target has lost: it is neither noted as sent, nor left out by the one that begins anew."""
-        again = made_again(self._steps.admin, resend.parts)
-        parts = tuple(part for part in resend.parts if part.target_topic not in again)
         ends = self._steps.lost_ends(resend)[1]
         segments = [
             _in_front_of(row, ends.get((resend.names[row["topic"]], row["partition"])))
             for row in self._lake.ask("resent_segments", flow=resend.name)
         ]
-        return sent_of(replace(resend, parts=parts), segments)
+        return sent_of(self._living(resend), segments)
 
     def _note_sent(self, resend: Resend) -> ExtrasDone:
         """Say in `parked` which ones were sent; twice changes nothing."""

@@ -120,7 +120,8 @@ class Sending:
     """How it is sent. `selection` picks records of the ranges, and `mark` is a header that it gives
     each; `rate` is how many records are sent in a second at most, on average; `report` hears of
     each batch. With `goes_on` single records that the target refuses are left out. `provenance` is
-    what a flow writes into headers."""
+    what a flow writes into headers. With `restores_only` nothing is sent: what the target has of it
+    already, and no row of the map names, gets its rows."""
 
     selection: Selection | None = None
     mark: tuple[str, bytes] | None = None
@@ -128,6 +129,7 @@ class Sending:
     report: Callable[[BatchReport], None] = lambda _batch: None
     goes_on: bool = False
     provenance: Provenance | None = None
+    restores_only: bool = False
 
 
 class Sender:
@@ -208,6 +210,7 @@ class Sender:
 
     def _spec(self) -> FlowSpec:
         resend, connections, rate = self._resend, self._connections, self._sending.rate
+        stopped = [staged.place for staged in resend.ranges if self._sending.restores_only]
         return FlowSpec(
             resend.name,
             source_cluster=resend.source,
@@ -222,6 +225,7 @@ class Sender:
             targets={
                 part.target_topic: TargetGeneration(began=part.began) for part in resend.parts
             },
+            stopped=frozenset(stopped),
             on_refused=self._refused,
             parks=self._sending.goes_on,
             provenance=self._sending.provenance,
