@@ -2,6 +2,7 @@
 refuses: every command does all of it, or exits 1 and names what is left."""
 
 import signal
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ from typer.testing import CliRunner
 
 from mirrorlake.cli.main import app
 from mirrorlake.errors import MirrorlakeError
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.admin_acls import NoAcls, describe_topic_acls
 from tests.support.clusters import ClusterPair
 from tests.support.groups import commit_all, delete_groups
 from tests.support.half_alive import ThreeBrokers, three_brokers
@@ -41,6 +44,20 @@ def call(topology: Path, *arguments: str) -> tuple[int, str]:
         return error.exit_code, f"{result.output}{error}"
     assert error is None or isinstance(error, SystemExit), (arguments, result.output, error)
     return result.exit_code, result.output
+
+
+def test_a_frozen_broker_that_is_named_as_the_controller(east: ThreeBrokers) -> None:
+    """Clients that know none else ask another one before the cluster itself knows it."""
+    topic = f"any-controller-{uuid.uuid4().hex[:6]}"
+    create_topic(east.address, topic, PARTITIONS)
+    admin = ClusterAdmin("east", {"bootstrap.servers": east.address})
+    assert topic in admin.topics()
+    named = admin.client.list_topics(timeout=20).controller_id
+    with east.away(named, "frozen"):
+        began = time.monotonic()
+        assert admin.identities([topic])[0].keys() == {topic}
+        assert isinstance(describe_topic_acls(admin), NoAcls)
+        assert time.monotonic() - began < 40
 
 
 @pytest.mark.parametrize("how", ["dead", "frozen", "refusing"])

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, TopicDescription
 
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 from mirrorlake.kafka.chunks import chunks
+from mirrorlake.kafka.controller import ask_controller
 from mirrorlake.kafka.refusals import is_answer, not_described, reason_of
 
 logger = logging.getLogger(__name__)
@@ -62,10 +63,12 @@ def answers_about(
 ) -> dict[str, TopicDescription | KafkaError]:
     """Ask about topics, in one request: what each is, with our `rights`, or the error that a broker
     answers about it. Raises KafkaException when no broker answers."""
-    futures = client.describe_topics(
-        TopicCollection(list(topics)),
-        include_authorized_operations=rights,
-        request_timeout=ANSWER_SECONDS,
+    names = TopicCollection(list(topics))
+    futures = ask_controller(
+        client,
+        lambda seconds: client.describe_topics(
+            names, include_authorized_operations=rights, request_timeout=seconds
+        ),
     )
     answers: dict[str, TopicDescription | KafkaError] = {}
     for name, future in futures.items():

@@ -19,6 +19,7 @@ from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_configs import answer_of, error_text, refusal_of
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 from mirrorlake.kafka.chunks import chunks
+from mirrorlake.kafka.controller import ask_controller
 from mirrorlake.kafka.values import Acl
 
 #: ACLs in one request: a KRaft controller takes at most 10,000 records at a time.
@@ -55,18 +56,20 @@ def _describe(admin: ClusterAdmin) -> frozenset[Acl]:
         operation=AclOperation.ANY,
         permission_type=AclPermissionType.ANY,
     )
-    bindings = answer_of(
-        admin, admin.client.describe_acls(everything, request_timeout=ANSWER_SECONDS)
+    bindings = _answer(
+        admin, lambda seconds: admin.client.describe_acls(everything, request_timeout=seconds)
     )
     return frozenset(_acl(binding) for binding in bindings)
 
 
 def _why_none(admin: ClusterAdmin) -> NoAcls | None:
     """Why a cluster would report no ACLs; None if it would report them."""
-    asked = admin.client.describe_cluster(
-        include_authorized_operations=True, request_timeout=ANSWER_SECONDS
+    cluster = _answer(
+        admin,
+        lambda seconds: admin.client.describe_cluster(
+            include_authorized_operations=True, request_timeout=seconds
+        ),
     )
-    cluster = answer_of(admin, asked)
     if AclOperation.DESCRIBE not in (cluster.authorized_operations or ()):
         return NoAcls(False, "DESCRIBE on the cluster is not allowed")
     broker = ConfigResource(ResourceType.BROKER, str(cluster.nodes[0].id))
@@ -75,6 +78,12 @@ def _why_none(admin: ClusterAdmin) -> NoAcls | None:
         return None  # a refusal, so there is an authorizer
     entry = future.result().get("authorizer.class.name")
     return NoAcls(True, "no authorizer") if entry is not None and not entry.value else None
+
+
+def _answer(admin: ClusterAdmin, ask: Callable[[float], Any]) -> Any:
+    """The answer to a question of the controller's. Raises ClusterUnreachable."""
+    asked = ask_controller(admin.client, lambda seconds: {None: ask(seconds)})
+    return answer_of(admin, asked[None])
 
 
 def create_acls(admin: ClusterAdmin, acls: Sequence[Acl]) -> dict[Acl, str | None]:
