@@ -25,10 +25,18 @@ ANSWERS: Mapping[str, int | None] = {
 
 
 class Topics:
-    """A client that describes topics as it is told."""
+    """A client that describes topics as it is told; once others are named, as it is told `then`."""
 
-    def __init__(self, answers: Mapping[str, int | None]) -> None:
-        self._answers = answers
+    def __init__(
+        self, answers: Mapping[str, int | None], then: Mapping[str, int | None] | None = None
+    ) -> None:
+        self._answers, self._then = answers, then
+
+    def list_topics(self, timeout: float) -> None:
+        """Brokers and a controller are named anew."""
+        if self._then is None:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+        self._answers = self._then
 
     def poll(self, _seconds: float) -> int:
         return 0
@@ -89,6 +97,13 @@ def test_where_no_broker_answers_nothing_is_known_of_any(code: int) -> None:
         described(client(answers), answers)
     with pytest.raises(ClusterUnreachable):
         admin(answers).identities(list(answers))
+
+
+@pytest.mark.parametrize("code", [KafkaError._TIMED_OUT, KafkaError._TRANSPORT])
+def test_another_broker_is_asked_where_the_one_that_was_named_is_silent(code: int) -> None:
+    made = admin()
+    made._connection.current.client = Topics(dict.fromkeys(ANSWERS, code), ANSWERS)
+    assert made.identities(list(ANSWERS))[1] == {"gone"}
 
 
 def test_ids_of_the_others_are_told(caplog: pytest.LogCaptureFixture) -> None:
