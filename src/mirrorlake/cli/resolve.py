@@ -41,7 +41,8 @@ def resolve(
         shared.answer({"choice": choice, "incidents": incidents})
         return
     if not incidents:
-        shared.say("no incident is open")
+        narrowed = any(value is not None for value in (flow, topic, partition, kind))
+        shared.say(f"no incident {'that is meant by these options ' if narrowed else ''}is open")
         return
     rows = []
     for row in incidents:

@@ -28,7 +28,7 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.targets import living_targets
 from mirrorlake.migrate.locating import Located, Locator, Pair
 from mirrorlake.migrate.reading import read_syncs
-from mirrorlake.migrate.wave import Wave
+from mirrorlake.migrate.wave import EVERY_NAME, Wave
 from mirrorlake.naming.at_target import is_own_group
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 from mirrorlake.produce.encoding import Hops
@@ -82,7 +82,7 @@ def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
     wave.check()
     flow, admin = route.flow, route.connections.groups(route.flow.target)
     copies = _copies(route, wave)
-    groups, lacking = _groups(admin, wave, copies), copies.lacking
+    groups, lacking = _groups(flow.target, admin, wave, copies), copies.lacking
     if lake is None or wave.dry_run:
         results, methods, _ = _planned(route, wave, groups, 0.0)
         return _document(flow, wave, groups, results=results, methods=methods, lacking=lacking)
@@ -145,7 +145,7 @@ def _with_records(
     return {topic: [at for at in some if ends.get(at) != 0] for topic, some in beyond.items()}
 
 
-def _groups(admin: GroupAdmin, wave: Wave, copies: _Copies) -> _WaveGroups:
+def _groups(target: str, admin: GroupAdmin, wave: Wave, copies: _Copies) -> _WaveGroups:
     """The groups on the target that have positions in the copies which they leave."""
     listing = admin.listing()
     named = [
@@ -153,6 +153,8 @@ def _groups(admin: GroupAdmin, wave: Wave, copies: _Copies) -> _WaveGroups:
         for name in listing.states
         if re.fullmatch(wave.groups, name) and not is_own_group(name)
     ]
+    if not named and not listing.errors and wave.groups != EVERY_NAME:
+        raise InputError(f"cluster {target} has no group that --groups {wave.groups} matches")
     committed = admin.positions(named) if named else GroupPositions({})
     by_origin = {pair.own if wave.rollback else pair.copy: pair for pair in copies.pairs}
     positions = {

@@ -7,6 +7,7 @@ from mirrorlake.errors import InputError
 
 #: MirrorMaker 2's default policy; under its identity policy a copy is called `{topic}`.
 DEFAULT_COPIES = "{source}.{topic}"
+EVERY_NAME = ".*"
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class Wave:
         inexact: move positions too that some records behind were read of already.
     """
 
-    topics: str = ".*"
-    groups: str = ".*"
+    topics: str = EVERY_NAME
+    groups: str = EVERY_NAME
     copies: str = DEFAULT_COPIES
     rollback: bool = False
     dry_run: bool = False

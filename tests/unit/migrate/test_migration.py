@@ -63,9 +63,10 @@ class FakeGroups:
 
     states: dict[str, str] = field(default_factory=dict)
     held: dict[str, dict[TopicAndPartition, Committed]] = field(default_factory=dict)
+    errors: tuple[str, ...] = ()
 
     def listing(self) -> Listing:
-        return Listing(self.states)
+        return Listing(self.states, self.errors)
 
     def positions(self, groups: Iterable[str]) -> GroupPositions:
         return GroupPositions({group: dict(self.held.get(group, {})) for group in groups})
@@ -267,7 +268,23 @@ def test_groups_of_the_wave_only(world: World) -> None:
         world.groups.stand(group, THEIRS, 5)
     assert [row["group"] for row in world.migrate(groups="bill.*")["groups"]] == ["billing"]
     assert [row["group"] for row in world.migrate(dry_run=True)["groups"]] == ["billing", "reports"]
-    assert world.migrate(groups="nobody")["groups"] == []
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_pattern_of_groups_that_finds_none_is_an_error(world: World, dry_run: bool) -> None:
+    """As one of topics is: it is misspelt, and nothing of the wave would be moved."""
+    world.groups.stand("billing", THEIRS, 5)
+    world.groups.stand("mirrorlake-0a1b2c3d-east->west", THEIRS, 5)
+    for pattern in ("biling", "mirrorlake-.*"):
+        with pytest.raises(InputError, match=f"west has no group that --groups {pattern} matches"):
+            world.migrate(groups=pattern, dry_run=dry_run)
+    world.groups.errors = ("broker 2 is away",)
+    document = world.migrate(groups="biling", dry_run=dry_run)
+    assert not document["complete"] and "broker 2" in document["left"][0], "it may be there"
+
+
+def test_a_wave_before_any_group_is_there(world: World) -> None:
+    assert world.migrate()["complete"]
 
 
 @pytest.mark.parametrize(
