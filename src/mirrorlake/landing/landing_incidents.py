@@ -12,7 +12,6 @@ from mirrorlake.landing.gaps import Gap
 from mirrorlake.landing.planned import Planned
 from mirrorlake.landing.source_comparison import Loss
 from mirrorlake.naming.selection import TopicSelection
-from mirrorlake.offsets.positions import TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
@@ -53,8 +52,8 @@ class LandingIncidents:
                 for flow in _concerned(flows, loss.topic)
             ),
             *(
-                Incident(flow, REFUSED, refused(self.alias, key, reason))
-                for key, reason in sorted(planned.refused.items())
+                Incident(flow, REFUSED, refused(self.alias, *key, reason))
+                for key, reason in sorted(_refused(planned).items())
                 for flow in _concerned(flows, key[0])
             ),
             *(
@@ -95,6 +94,7 @@ class LandingIncidents:
 
     def succeeded(self, flows: Collection[str], planned: Planned) -> None:
         """A query has read what was planned: close what is over."""
+        refused_now = _refused(planned)
         self._event_log.incidents.close(
             lambda key: (
                 key.flow in flows
@@ -105,6 +105,7 @@ class LandingIncidents:
                         key.topic not in planned.topics.keys() | planned.denied.keys()
                         or key.partition is None
                         and key.topic not in planned.denied
+                        and (key.topic, None) not in refused_now
                         or (key.topic, key.partition) in planned.plan.starts
                     )
                 )
@@ -238,12 +239,21 @@ def denied(alias: str, topic: str, why: str | None) -> ReplicationError:
     return ReplicationError(text, topic=topic)
 
 
-def refused(alias: str, key: TopicAndPartition, reason: str) -> ReplicationError:
-    """What cannot be read now."""
-    topic, partition = key
+def _refused(planned: Planned) -> dict[tuple[str, int | None], str]:
+    """What is left out for now, and why: a topic that may not be read as a whole, however many
+    partitions it has."""
+    return {
+        (topic, partition if planned.topics[topic].readable else None): why
+        for (topic, partition), why in planned.refused.items()
+    }
+
+
+def refused(alias: str, topic: str, partition: int | None, reason: str) -> ReplicationError:
+    """What cannot be read now; a topic as a whole where `partition` is None."""
+    name = f"topic {topic}" if partition is None else f"{topic}-{partition}"
     return ReplicationError(
-        f"{topic}-{partition} cannot be read at cluster {alias} ({reason}); the others go on, and "
-        "it is tried again",
+        f"{name} cannot be read at cluster {alias} ({reason}); the others go on, and it is tried "
+        "again",
         topic=topic,
         partition=partition,
     )

@@ -64,7 +64,9 @@ def land(deployment: Deployment, monkeypatch: pytest.MonkeyPatch, shared: bool) 
     planner: Any = SimpleNamespace(differs=lambda *_: False, succeeded=lambda _: None)
     worker._planner, worker._current_generations = planner, FIRST
     plan = SimpleNamespace(starts=dict.fromkeys((RESTING, MOVING), 0))
-    planned: Any = SimpleNamespace(plan=plan, topics={}, denied={}, current_generations=FIRST)
+    planned: Any = SimpleNamespace(
+        plan=plan, topics={}, denied={}, refused={}, current_generations=FIRST
+    )
     worker._query = query = Query(worker, 9)  # type: ignore[assignment]
     client: Any = SimpleNamespace(renewed=lambda: False)
     assert worker._watch(query, planned, client)  # type: ignore[arg-type]
