@@ -1,4 +1,4 @@
-"""What `status` looks at of a flow that no process has run for long."""
+"""What `status` looks at of a flow, also of one that no process has run for long."""
 
 from pathlib import Path
 
@@ -38,3 +38,23 @@ def test_what_its_target_lost_is_known(tmp_path: Path, days: int) -> None:
     assert [(row["alert"], row["topic"], row["value"]) for row in alerts] == [
         ("target_behind", "orders", 30.0)
     ]
+
+
+@pytest.mark.parametrize("provenance", ["headers", "strip"])
+def test_what_nothing_but_headers_would_show_is_named(tmp_path: Path, provenance: str) -> None:
+    """Records that have been on the target have no row in the map, so a hole there may be right."""
+    file = write_file(tmp_path, flows={"east->west": {"provenance": provenance}})
+    lake, _ = opened(no_session, file)
+    topology = load_topology(file)
+    west = MemoryCluster("west", {"east.orders": [100]})
+    connections = Connections(topology, {"east": MemoryCluster("east"), "west": west})
+
+    def looked_at() -> tuple[list[dict[str, object]], list[str]]:
+        return broken_laws(lake.now, connections, [topology.flow("east->west")])
+
+    assert looked_at() == ([], []), "it has mapped nothing yet"
+    commit(lake, "records", staged(range(60), 40 * DAY))
+    append(lake, "offset_map", [run_row(0, 9, 40 * DAY), run_row(20, 59, 40 * DAY)])
+    append(lake, "positions", [sample(1, 60, 60)])
+    alerts, (sentence,) = looked_at()
+    assert alerts == [] and "flow east->west" in sentence and "divergence" in sentence
