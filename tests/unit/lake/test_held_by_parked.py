@@ -1,0 +1,53 @@
+"""Which parked records hold back what `maintain` deletes: those that can still be sent."""
+
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from mirrorlake.lake import table_upkeep
+from mirrorlake.lake.definitions import rows_of
+from tests.support.lake_rows import FLOW, no_session, opened, write_file
+
+NOW = datetime.now(timezone.utc)
+
+
+def generation(number: int) -> dict[str, object]:
+    return {
+        "flow": FLOW,
+        "topic": "orders",
+        "target_topic": "east.orders",
+        "target_generation": number,
+        "topic_id": f"id{number}",
+        "begins": "stage",
+        "began": [0],
+        "started_at": NOW,
+    }
+
+
+@pytest.mark.parametrize("newest", [None, 0, 1])
+def test_a_record_that_was_parked_in_front_of_a_topic_that_is_over_holds_nothing(
+    tmp_path: Path, newest: int | None
+) -> None:
+    """`replay --parked` sends none of them; the new topic gets them by the map, or never."""
+    lake, _ = opened(no_session, write_file(tmp_path))
+    parked = [
+        {
+            "flow": FLOW,
+            "topic": "orders",
+            "partition": 0,
+            "offset": offset,
+            "generation": 0,
+            "reason": "TOO_LARGE",
+            "parked_at": NOW,
+            "target_topic": "east.orders",
+            "target_generation": number,
+        }
+        for offset, number in ((12, 0), (18, 1 if newest == 1 else 0))
+    ]
+    lake.append("parked", rows_of("parked", parked))
+    if newest is not None:
+        generations = [generation(number) for number in range(newest + 1)]
+        lake.append("target_generations", rows_of("target_generations", generations))
+    first = 18 if newest == 1 else 12
+    assert table_upkeep.oldest_parked(lake, FLOW) == {("orders", 0): (0, first)}
