@@ -1,6 +1,7 @@
 """What schedules that are written out by hand begin with."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -11,5 +12,5 @@ from tests.simulation.schedule import Schedule
 def schedule() -> Iterator[Schedule]:
     machine = Schedule()
     machine.begin(number=0)
-    yield machine
-    machine.close()
+    with closing(machine):
+        yield machine

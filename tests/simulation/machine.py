@@ -118,12 +118,14 @@ class Replication(RuleBasedStateMachine):
         )
         self.world = World(Settings(**{**vars(settings), **self.fixed}))
         self._say(f"{self.world.settings}")
-        install(self.world, self._stack)
-        self.driver = Driver(self.world)
         self.suspended: list[tuple[Driver, Suspended]] = []
-        self.world.create("t0", 2)
-        self.world.create("t1", 1)
-        self.world.create("t2", 1)
+        with ExitStack() as stack:  # what fails here is undone here
+            install(self.world, stack)
+            self.driver = Driver(self.world)
+            self.world.create("t0", 2)
+            self.world.create("t1", 1)
+            self.world.create("t2", 1)
+            self._stack = stack.pop_all()
 
     @rule(number=NUMBER)
     def goes_on(self, number: int) -> None:
@@ -318,7 +320,7 @@ class Replication(RuleBasedStateMachine):
         self.check()
 
     def teardown(self) -> None:
-        if not hasattr(self, "world"):
+        if not hasattr(self, "driver"):
             return
         try:
             self.check()
@@ -331,11 +333,12 @@ class Replication(RuleBasedStateMachine):
             self.close()
 
     def close(self) -> None:
-        """End what is left of the schedule."""
-        self.world.steps.bury()
-        for driver in (self.driver, *(driver for driver, _ in self.suspended)):
-            driver.die()
-        self._stack.close()
+        """End what is left of the schedule, and what stands in for the real things, whatever
+        fails."""
+        with self._stack:
+            self.world.steps.bury()
+            for driver in (self.driver, *(driver for driver, _ in self.suspended)):
+                driver.die()
 
     # How
 

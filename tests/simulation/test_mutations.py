@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -302,6 +303,5 @@ def test_a_planted_bug_is_found_by_a_written_schedule(
     plant(monkeypatch)
     schedule = Schedule()
     schedule.begin(number=0)
-    with pytest.raises(AssertionError):
+    with closing(schedule), pytest.raises(AssertionError):
         WRITTEN[plant](schedule)
-    schedule.close()

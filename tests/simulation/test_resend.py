@@ -9,6 +9,7 @@ import pytest
 
 from mirrorlake.offsets.generations import TargetGeneration
 from mirrorlake.offsets.partition_ranges import StagedRange
+from mirrorlake.produce import task
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.ports import BatchWay
@@ -47,11 +48,15 @@ class Scene:
     """Two topics, landed in several batches; what is sent, and where."""
 
     def __init__(self, picks: Picks | None) -> None:
-        self._stack = ExitStack()
         self.world = World(
             Settings(max_records=6, land_records=5, produce_tasks=2, transaction_records=2)
         )
-        install(self.world, self._stack)
+        with ExitStack() as stack:  # what fails here is undone here
+            install(self.world, stack)
+            self._begin(picks)
+            self._stack = stack.pop_all()
+
+    def _begin(self, picks: Picks | None) -> None:
         self.picks = picks
         self.world.create("t0", 2)
         self.world.create("t1", 1)
@@ -173,3 +178,15 @@ def strike(scene: Scene, fault: Fault) -> bool:
     scene.send()
     world.wake()
     return struck
+
+
+def test_a_scene_that_fails_in_its_beginning_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = task._writers
+
+    def fails(*_: object) -> None:
+        raise LookupError
+
+    monkeypatch.setattr(World, "create", fails)
+    with pytest.raises(LookupError):
+        Scene(None)
+    assert task._writers is real

@@ -94,10 +94,12 @@ class TwoProcesses(Replication):
             self._say(f"  {type(error).__name__}: {str(error)[:150]}")
 
     def close(self) -> None:
-        for driver, _, call, _ in self._still:
-            call.bury()
-            driver.die()
-        super().close()
+        try:
+            for driver, _, call, _ in self._still:
+                call.bury()
+                driver.die()
+        finally:
+            super().close()
 
 
 @pytest.mark.parametrize("steps", range(1, 9))
