@@ -24,7 +24,7 @@ from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.lake.translate import translate_all
 from mirrorlake.naming.naming import Naming
 from mirrorlake.offsets.generations import Begun
-from mirrorlake.offsets.positions import Committed
+from mirrorlake.offsets.positions import Committed, TopicAndPartition
 from mirrorlake.resend.acls import AclsPlanned, make_acls, plan_restored_acls
 from mirrorlake.resend.configs import ConfigsPlanned, Restored, plan_restored
 from mirrorlake.resend.cut import RestoredGenerations
@@ -198,21 +198,25 @@ class Extras:
     ) -> list[dict[str, Any]]:
         asked = {(*key[1:], position.offset) for key, position in positions.items()}
         translated = translate_all(self._lake.now, resend.name, asked)
-        there = self._admin.topics()
-        places = [
-            (name, number)
-            for name in resend.names.values()
-            for number in range(there[name].partitions)
-        ]
         moved = moved_before(self._event_log.history(resend.name, GROUP))
         standing = standings(
-            positions, resend.names, translated, self._admin.end_offsets(places), moved
+            positions, resend.names, translated, _begun(resend, self._admin.topics()), moved
         )
         done = []
         for step in restore_groups(self._groups, plan_groups(self._groups, standing)):
             self._noted(resend, [result.change() for result in step if result.done != "there"])
             done += [_group(result) for result in step]
         return sorted(done, key=lambda row: (row["group"], row["topic"], row["partition"]))
+
+
+def _begun(resend: Resend, there: Mapping[str, TopicInfo]) -> dict[TopicAndPartition, int]:
+    """Where each partition of the topics that are there ended when a restore began: one that the
+    topic got since began with nothing."""
+    return {
+        (part.target_topic, number): part.began[number] if number < len(part.began) else 0
+        for part in resend.parts
+        for number in range(there[part.target_topic].partitions)
+    }
 
 
 def _group(result: MoveResult) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Consumer groups of restored topics: they read on exactly behind what they had committed, by the
 restore's own map.
 
-Nothing asks the source. A position behind the last restored record goes to the end of its
-partition, one in front of the first to its start. No group with members is touched, and none is
+Nothing asks the source. A position behind the last restored record goes to the end of what was
+restored of its partition, whatever producers wrote there since; one in front of the first to its
+start. No group with members is touched, and none is
 moved backwards: what a restore moved is noted, so that one that is called again leaves a group
 alone that has read on since.
 """
@@ -37,7 +38,7 @@ def standings(
     positions: Mapping[GroupPartition, Committed],
     names: Mapping[str, str],
     translated: Mapping[TopicPartitionOffset, Translated],
-    ends: Mapping[TopicAndPartition, int],
+    began: Mapping[TopicAndPartition, int],
     moved: Mapping[str, str],
 ) -> list[Standing]:
     """What positions at the source are in restored topics.
@@ -46,18 +47,18 @@ def standings(
         positions: of the source; those of other topics are left out.
         names: restored topics by source topic.
         translated: positions by the restore's map.
-        ends: ends of the restored topics' logs, where groups are of whose partition nothing was
-            restored.
+        began: where the logs of the restored topics ended when the restore began: groups are there
+            of whose partition nothing was restored. Behind it lies what was written since.
         moved: the positions that this restore set before, by what `changes` calls them.
     """
     standings_of_groups = []
     for (group, topic, partition), position in sorted(positions.items()):
         target_topic = names.get(topic, "")
-        end = ends.get((target_topic, partition))
-        if end is None:
+        first = began.get((target_topic, partition))
+        if first is None:
             continue
         there = translated.get((topic, partition, position.offset))
-        offset = end if there is None or there.end == 0 else there.offset
+        offset = first if there is None or there.end == 0 else there.offset
         checkpoint = Checkpoint(
             group,
             topic,

@@ -1,15 +1,21 @@
 """Where groups stand in restored topics, and what a restore does about them."""
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 from mirrorlake.groups.sync_plan import TargetGroup
 from mirrorlake.kafka.groups import GroupAdmin, GroupPositions, Listing
-from mirrorlake.lake.changes import Change
+from mirrorlake.lake.changes import Change, MemoryLog
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
+from mirrorlake.resend.extras import GROUPS, Extras
 from mirrorlake.resend.groups import moved_before, plan_groups, restore_groups, standings
+from mirrorlake.resend.note import Resend, ResentTopic
+from mirrorlake.testing import MemoryCluster, MemoryLake
 
 NAMES = {"orders": "restored.orders"}
-ENDS = {("restored.orders", 0): 12, ("restored.orders", 1): 3}
+BEGAN = {("restored.orders", 0): 0, ("restored.orders", 1): 3}
 POSITIONS = {
     ("billing", "orders", 0): Committed(107, "text"),
     ("billing", "orders", 1): Committed(50),
@@ -48,7 +54,9 @@ def admin(groups: Groups) -> GroupAdmin:
 
 
 def done(groups: Groups, moved: dict[str, str] | None = None) -> dict[str, str]:
-    planned = plan_groups(admin(groups), standings(POSITIONS, NAMES, TRANSLATED, ENDS, moved or {}))
+    planned = plan_groups(
+        admin(groups), standings(POSITIONS, NAMES, TRANSLATED, BEGAN, moved or {})
+    )
     found = [item for step in restore_groups(admin(groups), planned) for item in step]
     return {item.change().resource: item.done for item in found}
 
@@ -59,7 +67,9 @@ def test_a_group_reads_on_behind_what_it_had_committed() -> None:
     assert done(groups) == dict.fromkeys(places, "moved")
     assert groups.groups["billing"] == {
         ("restored.orders", 0): Committed(7, "text"),
-        ("restored.orders", 1): Committed(3),  # nothing of that partition was restored: its end
+        ("restored.orders", 1): Committed(
+            3
+        ),  # nothing of that partition was restored: its end then
     }
     assert done(groups) == dict.fromkeys(places, "there")
 
@@ -77,7 +87,7 @@ def test_a_group_is_never_moved_backwards_nor_while_it_reads() -> None:
 
 def test_a_plan_changes_nothing() -> None:
     groups = Groups()
-    planned = plan_groups(admin(groups), standings(POSITIONS, NAMES, TRANSLATED, ENDS, {}))
+    planned = plan_groups(admin(groups), standings(POSITIONS, NAMES, TRANSLATED, BEGAN, {}))
     assert {item.done for item in planned.results} == {"would move"} and groups.groups == {}
     assert planned.goals == {"billing": TargetGroup(None, {})}
 
@@ -88,3 +98,40 @@ def test_what_was_moved_is_read_from_changes() -> None:
         Change("group", "g t-1", None, "8", outcome="refused", error="no"),
     ]
     assert moved_before(history) == {"g t-0": "7"}
+
+
+def test_what_producers_wrote_since_is_not_passed() -> None:
+    """The call that moves groups may be a later one than that which sent the records. Nothing of
+    two partitions was restored, of which the topic got one since it was made."""
+    part = ResentTopic(
+        "orders", "restored.orders", (StagedRange("east", "orders", 0, 0, 100, 111, 12),), (0, 3)
+    )
+    resend = Resend("restore", "1", "east", "west", target_id="id", request={}, parts=(part,))
+    place = {"asked_topic": "orders", "topic": "restored.orders", "ahead": False, "mapped": True}
+    place |= {"exact": True, "known": True}
+    lake = MemoryLake(
+        {
+            "group_positions_as_of": [
+                {"group_id": "billing", "topic": "orders", "partition": number, "metadata": ""}
+                | {"source_position": 50, "generation": 0}
+                for number in (1, 2)
+            ],
+            "translate_forward": [
+                place
+                | {"partition": number, "asked_offset": 50}
+                | {"offset": 0, "mapped_end": 0, "generation": 0}
+                for number in (1, 2)
+            ],
+        }
+    )
+    groups, log = Groups(), cast(Any, MemoryLog())
+    cluster = MemoryCluster("west", {"restored.orders": [12, 3 + 4, 5]})
+    connections: Any = SimpleNamespace(admin=lambda _: cluster, groups=lambda _: groups)
+    naming: Any = SimpleNamespace(source="east")
+    deployment = Deployment(lake, connections, log)
+    extras = Extras(deployment, naming, "west", what=(GROUPS,), until_ms=0)
+    assert extras.carry_out(resend, (), {}).complete
+    assert groups.groups["billing"] == {
+        ("restored.orders", 1): Committed(3),
+        ("restored.orders", 2): Committed(0),
+    }
