@@ -35,6 +35,8 @@ from mirrorlake.produce.encoding import Hops
 
 logger = logging.getLogger(__name__)
 
+READ_MEANWHILE = "it has read on in the copy that it leaves since its position was located"
+
 #: How long our copy may take to come to where a group is, and how often it is looked at, seconds.
 WAIT_SECONDS = 60.0
 LOOK_SECONDS = 2.0
@@ -214,7 +216,7 @@ def _planned(
     names = {standing.checkpoint.group_id for standing in standings}
     goals, unreported = target_groups(route.connections.groups(route.flow.target), names)
     planned = plan_moves(standings, goals, {**groups.errors, **unreported}, False)
-    return [_withheld(result, wave) for result in planned], methods, goals
+    return [_withheld(_located_still(result, goals), wave) for result in planned], methods, goals
 
 
 def _located(
@@ -268,6 +270,19 @@ def _mark_moved(checkpoint: Checkpoint, done: Mapping[str, tuple[int, str | None
     back, _ = done.get(_way(checkpoint, back=True), (-1, None))
     moved = at > back and position == str(checkpoint.target_position)
     return replace(checkpoint, synced=moved)
+
+
+def _located_still(result: MoveResult, goals: Mapping[str, TargetGroup]) -> MoveResult:
+    """Nothing is moved by a position that is an older one by now: the lease of who moves groups,
+    and our copy, may have been waited for, and its consumers were stopped meanwhile. Of groups with
+    members no position is known, and none is moved."""
+    moved = result.standing.checkpoint
+    if result.done not in ("would move", "there") or goals[moved.group_id].is_active:
+        return result
+    now = goals[moved.group_id].positions.get((moved.topic, moved.partition))
+    if now is not None and now.offset == moved.source_position:
+        return result
+    return replace(result, done="kept", detail=READ_MEANWHILE)
 
 
 def _withheld(result: MoveResult, wave: Wave) -> MoveResult:

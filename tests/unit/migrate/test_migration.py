@@ -263,6 +263,31 @@ def test_what_ours_does_not_have_yet_waits(world: World, monkeypatch: pytest.Mon
     assert [(row["done"], row["to_position"]) for row in rows] == [("moved", 58), ("moved", 60)]
 
 
+@pytest.mark.parametrize("was_there", [False, True])
+@pytest.mark.parametrize("rollback", [False, True])
+def test_what_read_on_while_the_lease_was_waited_for_is_not_moved_to_where_it_was(
+    world: World, monkeypatch: pytest.MonkeyPatch, rollback: bool, was_there: bool
+) -> None:
+    """Its consumers are stopped in time, and would read again what they have read since."""
+    origin, goal = (OURS, THEIRS) if rollback else (THEIRS, OURS)
+    before = {goal: Committed(20, "mine")} if was_there else {}
+    world.groups.stand("billing", origin, 20, "STABLE")
+    world.groups.held["billing"] |= before
+
+    @contextmanager
+    def waited(*_: object) -> Iterator[None]:
+        world.groups.stand("billing", origin, 25)
+        yield
+
+    monkeypatch.setattr(migration, "sole_mover", waited)
+    document = world.migrate(rollback=rollback)
+    assert [row["done"] for row in document["groups"]] == ["kept"] and not document["complete"]
+    assert "has read on" in document["left"][0]
+    assert world.groups.held["billing"] == {origin: Committed(25, "mine"), **before}
+    monkeypatch.setattr(migration, "sole_mover", lambda *_: nullcontext())
+    assert world.migrate(rollback=rollback)["complete"]
+
+
 def test_groups_of_the_wave_only(world: World) -> None:
     for group in ("billing", "reports", "mirrorlake-0a1b2c3d-east->west"):
         world.groups.stand(group, THEIRS, 5)
