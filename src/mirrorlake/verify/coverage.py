@@ -39,10 +39,13 @@ def find_not_compared(
     """
     lake = scope.deployment.lake
     aside = known_heartbeats(lake, scope.flow.name)
+    compared = tuple(compared)
     by_key = {partition.key: partition for partition in compared}
     facts = list(_facts(scope, by_key, index.topics(scope.flow.source), aside))
     stretches = [stretch for one in facts for stretch in not_mapped(one)]
     maybe = [stretch for one in facts if (stretch := maybe_not_staged(one))]
+    begun = {one.key: one.first for one in compared if scope.is_hidden(one)}
+    maybe = [replace(one, first=begun.get((one.topic, one.partition), one.first)) for one in maybe]
     skipped = [stretch for one in facts if (stretch := maybe_skipped(one))]
     for ones in (maybe, skipped):  # each has one of a partition
         stretches += _not_staged(scope, ones)
@@ -90,9 +93,9 @@ def _facts(
 def _at_source(scope: FlowScope, key: TopicAndPartition) -> tuple[int, int] | None:
     """Start and end of a partition's log at the source, nothing of one that is gone; None where
     they are not known."""
-    if key in scope.source_partitions or key[0] in scope.hidden:
-        return scope.source_bounds.get(key)
-    return 0, 0
+    if key[0] in scope.hidden:
+        return None
+    return scope.source_bounds.get(key) if key in scope.source_partitions else (0, 0)
 
 
 def _went_back(

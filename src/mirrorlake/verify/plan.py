@@ -53,10 +53,12 @@ class Chosen:
 
 def choose(scope: FlowScope, partitions: Iterable[PartitionScope], choice: Choice) -> list[Chosen]:
     """The ranges of each partition that are to be compared; what is proven is left out, unless
-    `again`."""
+    `again`, and so is what the source may not be asked about."""
     since = _since(scope, choice.since)
     chosen = []
     for partition in partitions:
+        if scope.is_hidden(partition):
+            continue
         reached = since.get(partition.place, 0 if not choice.since else NO_END)
         first = max(partition.first, choice.bounds[0], reached)
         last = min(partition.end - 1, choice.bounds[1])

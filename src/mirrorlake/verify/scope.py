@@ -155,6 +155,12 @@ class FlowScope:
         known = self._generations.topics.get(topic)
         return known is None or self._source_ids.get(topic) == known.topic_id
 
+    def is_hidden(self, partition: PartitionScope) -> bool:
+        """Whether the source may have of a partition what was staged, and does not tell: nothing
+        can be proven of it, and what comes of the stage alone would count as proven for good."""
+        living = partition.generation == self._generations.generation(partition.key)
+        return living and partition.topic in self.hidden
+
     def landed(self, key: TopicAndPartition, staged: PartitionRanges | None) -> GenerationOffset:
         """Up to where landing has come; it had what was deleted since."""
         branch, generation = self._generations.branches.get(key), self._generations.generation(key)

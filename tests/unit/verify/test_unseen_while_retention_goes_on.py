@@ -63,9 +63,10 @@ def test_what_is_left_of_a_log_is_named(
         (True, False, True, (3, 9)),
         (True, False, False, None),
         (False, True, False, None),
+        (True, True, True, None),
         (False, False, False, (0, 0)),
     ],
-    ids=["there", "its leader is silent", "it may not be described", "deleted"],
+    ids=["there", "its leader is silent", "it may not be described", "only listed", "deleted"],
 )
 def test_what_the_source_has_is_nothing_only_where_it_says_so(
     there: bool, hidden: bool, answers: bool, found: tuple[int, int] | None
