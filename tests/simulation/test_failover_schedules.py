@@ -557,13 +557,16 @@ class Operated:
             self.chance.choice(kind)()
 
 
+def drawn(directory: Path, chance: random.Random) -> None:
+    with pytest.MonkeyPatch.context() as patches:
+        schedule = Operated(directory, chance)
+        patch(patches, schedule)
+        schedule.steps()
+
+
 @pytest.mark.parametrize("seed", range(SCHEDULES))
-def test_no_schedule_moves_a_group_past_what_it_has_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
-    schedule = Operated(tmp_path, random.Random(seed))
-    patch(monkeypatch, schedule)
-    schedule.steps()
+def test_no_schedule_moves_a_group_past_what_it_has_not_read(tmp_path: Path, seed: int) -> None:
+    drawn(tmp_path, random.Random(seed))
 
 
 def patch(monkeypatch: pytest.MonkeyPatch, schedule: Operated) -> None:

@@ -446,9 +446,12 @@ class Schedule:
             )
 
 
-@pytest.mark.parametrize("seed", range(PARTS))
-def test_no_schedule_breaks_a_law_of_groups(tmp_path: Path, seed: int) -> None:
-    topology = load_topology(write_file(tmp_path))
-    chance = random.Random(seed)
+def drawn(directory: Path, chance: random.Random) -> None:
+    topology = load_topology(write_file(directory))
     for _ in range(SCHEDULES):
         Schedule(topology).run(chance)
+
+
+@pytest.mark.parametrize("seed", range(PARTS))
+def test_no_schedule_breaks_a_law_of_groups(tmp_path: Path, seed: int) -> None:
+    drawn(tmp_path, random.Random(seed))

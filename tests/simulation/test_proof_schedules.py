@@ -420,10 +420,15 @@ class Schedules:
         )
 
 
+def drawn(directory: Path, chance: random.Random) -> Schedules:
+    with pytest.MonkeyPatch.context() as patches:
+        schedules = Schedules(ProvenWorld(directory, patches, TOPICS), chance)
+        schedules.run(STEPS)
+    return schedules
+
+
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_no_schedule_breaks_a_law_of_proofs(tmp_path: Path, seed: int) -> None:
-    with pytest.MonkeyPatch.context() as patches:
-        schedules = Schedules(ProvenWorld(tmp_path, patches, TOPICS), random.Random(seed))
-        schedules.run(STEPS)
+    schedules = drawn(tmp_path, random.Random(seed))
     assert min(schedules.checked, schedules.exact, schedules.complete) > 10
     assert schedules.put_back and schedules.topics

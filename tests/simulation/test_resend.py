@@ -1,8 +1,10 @@
 """A replay, killed at each of its steps in turn: what a predicate picks within bounds is at the
 target once, in order, and mapped, whatever is landed and rewritten meanwhile."""
 
+import random
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -25,6 +27,8 @@ from tests.simulation.world import SOURCE, TARGET, Settings, World
 NAME = "replay:1:a->b"
 #: Steps that a replay takes here at most, without a fault.
 MOST_STEPS = 150
+SCHEDULES = 30
+FAULTS: Sequence[Kind] = ("driver", "worker", "zombie", "error")
 Picks = Callable[[Row], bool]
 
 
@@ -47,9 +51,10 @@ class Picking(MemoryWorkers):
 class Scene:
     """Two topics, landed in several batches; what is sent, and where."""
 
-    def __init__(self, picks: Picks | None) -> None:
+    def __init__(self, picks: Picks | None, settings: Settings | None = None) -> None:
         self.world = World(
-            Settings(max_records=6, land_records=5, produce_tasks=2, transaction_records=2)
+            settings
+            or Settings(max_records=6, land_records=5, produce_tasks=2, transaction_records=2)
         )
         with ExitStack() as stack:  # what fails here is undone here
             install(self.world, stack)
@@ -100,9 +105,9 @@ class Scene:
             remote_topic=lambda topic: f"{topic}.again",
             client={"bootstrap.servers": TARGET},
             producer={},
-            produce_tasks=2,
+            produce_tasks=self.world.settings.produce_tasks,
             transactional=True,
-            max_records=6,
+            max_records=self.world.settings.max_records,
             reader="auto" if self.picks is None else "rows",
             counted=self.picks is None,
             targets={
@@ -145,7 +150,7 @@ def every_third(row: Row) -> bool:
 
 
 @pytest.mark.parametrize("picks", [None, every_third], ids=["all", "some"])
-@pytest.mark.parametrize("kind", ["driver", "worker", "zombie", "error"])
+@pytest.mark.parametrize("kind", FAULTS)
 def test_at_each_step(kind: Kind, picks: Picks | None) -> None:
     for steps in range(1, MOST_STEPS):
         scene = Scene(picks)
@@ -164,6 +169,16 @@ def test_at_each_step(kind: Kind, picks: Picks | None) -> None:
 def strike(scene: Scene, fault: Fault) -> bool:
     """A process that meets a fault, if it comes to it, and another one that comes to the end;
     records are landed and files rewritten in between."""
+    struck = meets(scene, fault)
+    scene.write(1)
+    scene.world.stage.optimize(per_file=7, reverse=False)
+    scene.send()
+    scene.world.wake()
+    return struck
+
+
+def meets(scene: Scene, fault: Fault) -> bool:
+    """A process that meets a fault, if it comes to it."""
     world = scene.world
     world.steps.fault = fault
     try:
@@ -173,10 +188,6 @@ def strike(scene: Scene, fault: Fault) -> bool:
     except Exception:  # noqa: BLE001 - what a process ends with that the next one makes up for
         world.die()
     struck, world.steps.fault = world.steps.fault is None, None
-    scene.write(1)
-    world.stage.optimize(per_file=7, reverse=False)
-    scene.send()
-    world.wake()
     return struck
 
 
@@ -190,3 +201,43 @@ def test_a_scene_that_fails_in_its_beginning_is_undone(monkeypatch: pytest.Monke
     with pytest.raises(LookupError):
         Scene(None)
     assert task._writers is real
+
+
+def drawn(_: Path, chance: random.Random) -> None:
+    """Several processes, each of which meets a fault, before one comes to the end."""
+    sizes = {
+        "max_records": (2, 6, 100),
+        "land_records": (3, 5, 100),
+        "land_files": (1, 2),
+        "produce_tasks": (1, 2, 3),
+        "transaction_records": (2, 600_000),
+        "metadata_bytes": (4_000, 60),
+    }
+    settings = Settings(**{name: chance.choice(values) for name, values in sizes.items()})
+    scene = Scene(chance.choice((None, every_third)), settings)
+    try:
+        scene.world.steps.taken.append(f"{settings}, {scene.picks}")
+        for _ in range(chance.randint(1, 4)):
+            scene.world.salt = chance.randrange(1 << 12)
+            meets(scene, Fault(chance.choice(FAULTS), chance.randint(1, MOST_STEPS)))
+            for event in (
+                lambda: scene.write(chance.randrange(2)),
+                lambda: scene.world.stage.optimize(chance.randint(1, 7), chance.random() < 0.5),
+                scene.world.wake,
+            ):
+                if chance.random() < 0.5:
+                    event()
+        scene.world.salt = 0
+        scene.send()
+        scene.world.wake()
+        scene.check()
+    except AssertionError as error:
+        error.args = ("\n".join([*scene.world.steps.taken, str(error)]),)
+        raise
+    finally:
+        scene.close()
+
+
+@pytest.mark.parametrize("seed", range(SCHEDULES))
+def test_no_schedule_of_replays_sends_more_or_less(tmp_path: Path, seed: int) -> None:
+    drawn(tmp_path, random.Random(seed))

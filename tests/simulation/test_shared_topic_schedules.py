@@ -199,9 +199,13 @@ class Meanwhile:
         return getattr(self._shared.lake.reader, name)
 
 
+def drawn(directory: Path, chance: random.Random) -> None:
+    SharedTopic(directory, chance).steps()
+
+
 @pytest.mark.parametrize("seed", range(SCHEDULES))
 def test_no_position_leads_behind_what_was_not_read(tmp_path: Path, seed: int) -> None:
-    SharedTopic(tmp_path, random.Random(seed)).steps()
+    drawn(tmp_path, random.Random(seed))
 
 
 @pytest.mark.parametrize("is_sampled", [False, True])

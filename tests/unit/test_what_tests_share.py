@@ -15,7 +15,8 @@ _NAMED = re.compile(r"\btests(?:\.\w+)*\.test_\w+")
 #: Which modules import from elsewhere than tests/support and their own folder, and why.
 _BROKEN = "what it proves is that tests fail: it runs them on broken code"
 DOORS = {
-    ("chaos/__main__.py", "tests.simulation.run"): "chaos without processes is the simulation",
+    ("chaos/__main__.py", "tests.simulation.kinds"): "chaos without processes is the simulation",
+    ("simulation/kinds.py", "tests.simulation.test_"): "it is the table of what they draw",
     ("simulation/test_mutations.py", "tests.simulation.test_before_the_session"): _BROKEN,
     ("simulation/test_mutations.py", "tests.simulation.test_found"): _BROKEN,
     ("simulation/test_mutations.py", "tests.simulation.test_two_processes"): _BROKEN,
