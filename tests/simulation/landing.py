@@ -482,7 +482,8 @@ class Lander:
         """Stand still, as in a wait, until the schedule goes on."""
         assert self._turn is not None
         self._turn.park()
-        self.world.seconds += COMPARE_SECONDS if self._polls else seconds
+        # Longer than it has to be, as a wait is: of floats a difference may be less than was added.
+        self.world.seconds += COMPARE_SECONDS + seconds if self._polls else seconds
 
     def _goes_on(self) -> bool:
         """Go on to the next wait; whether a turn ended, and another one began. Raises what it

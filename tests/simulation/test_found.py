@@ -345,6 +345,18 @@ def test_what_a_task_wrote_whose_answer_was_lost_with_another_one_is_not_written
     schedule.check()
 
 
+def test_what_landing_looks_for_after_a_time_it_looks_for_whatever_the_clock_was(
+    schedule: Schedule,
+) -> None:
+    """10.7 - 7.2 is less than 3.5: a log that had gone back was read on before it was compared."""
+    world = schedule.world
+    world.seconds = 7.2
+    world.write("t0", 0, 2)
+    schedule.do("land")
+    world.rewind("t0", 0, 5, 3)
+    schedule.check()
+
+
 def _write_to_both_shards(schedule: Schedule) -> None:
     for partition in (0, 1):
         schedule.world.write("t0", partition, 2)
