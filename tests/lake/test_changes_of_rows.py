@@ -2,7 +2,7 @@
 
 import json
 import threading
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,10 @@ from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.reader import Frame
 
 AT = datetime(2026, 11, 23, tzinfo=timezone.utc)
-SEEN = Frame("alias STRING, cluster_id STRING", [("east", "id-1"), ("west", "id-2")])
+SEEN = Frame(
+    "alias STRING, cluster_id STRING, seen TIMESTAMP",
+    [(*pair, AT + timedelta(hours=1)) for pair in (("east", "id-1"), ("west", "id-2"))],
+)
 _COLUMNS = [
     column
     for column in definition("objectives").columns

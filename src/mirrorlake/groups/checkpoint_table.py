@@ -8,7 +8,7 @@ from mirrorlake.groups.checkpoint_plan import EXCLUDED, GONE, Checkpoint, GroupP
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
-from mirrorlake.lake.rising_times import time_behind
+from mirrorlake.lake.rising_times import next_time, time_behind
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 
@@ -80,7 +80,9 @@ def note_left_out(
 ) -> None:
     """Note groups that the settings of a flow leave out, and those that were and have no positions
     any more: in rows without a position, since none of theirs is followed."""
-    common = {"flow": flow, "checkpointed_at": datetime.now(timezone.utc)}
+    if not (left_out or gone):
+        return
+    common = {"flow": flow, "checkpointed_at": next_time(lake, "newest_checkpoint")}
     rows = [
         {
             **common,

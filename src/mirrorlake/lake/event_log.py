@@ -3,13 +3,13 @@ must know, and through `states` how the topics of the sources were."""
 
 import threading
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
 
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame, Reader
+from mirrorlake.lake.rising_times import next_time, time_behind
 from mirrorlake.lake.states import States
 
 
@@ -25,7 +25,9 @@ class EventLog:
 
     def record(self, flow: str, changes: Sequence[Change]) -> None:
         """Record what control did, or was refused (`lake.changes.ChangeLog`)."""
-        now = datetime.now(timezone.utc)
+        if not changes:
+            return
+        now = next_time(self._lake, "newest_change")
         rows = [{"flow": flow, "at": now, **vars(change)} for change in changes]
         self._lake.append("changes", rows_of("changes", rows))
 
@@ -46,8 +48,17 @@ class EventLog:
             return known
 
     def clusters(self, ids: Mapping[str, str]) -> None:
-        """Record which cluster each alias was, now."""
-        seen = Frame("alias STRING, cluster_id STRING", list(ids.items()))
+        """Record which cluster each alias was, now: behind any other that it was, and any other
+        alias that a cluster had."""
+        others = [
+            row["last_seen"]
+            for row in self._lake.ask_table("clusters")
+            if (row["alias"] in ids or row["cluster_id"] in ids.values())
+            and ids.get(row["alias"]) != row["cluster_id"]
+        ]
+        now = time_behind(max(others, default=None))
+        rows = [(*pair, now) for pair in ids.items()]
+        seen = Frame("alias STRING, cluster_id STRING, seen TIMESTAMP", rows)
         self._lake.change("clusters_seen", {"seen": seen})
 
 

@@ -4,7 +4,6 @@ or decided."""
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
 from mirrorlake.errors import MirrorlakeError, ReplicationError, first_line
@@ -12,6 +11,7 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.other_logs import other_logs
 from mirrorlake.lake.reader import Frame, QueryRows
+from mirrorlake.lake.rising_times import next_time
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 
@@ -125,16 +125,20 @@ class Incidents:
         with self._use:
             known = set(map(_said_by, self._open_rows()))
             fresh = [row for said, row in rows.items() if said not in known]
-            self._lake.append("incidents", rows_of("incidents", fresh))
+            if fresh:
+                now = next_time(self._lake, "newest_incident")
+                rows_now = [row | {"at": now} for row in fresh]
+                self._lake.append("incidents", rows_of("incidents", rows_now))
             self._seen |= set(map(key_of, fresh))
 
     def note(self, incidents: Iterable[Incident], resolution: str) -> None:
         """Record what is decided already, in one commit."""
-        rows = [
-            {**row, "resolved_at": row["at"], "resolution": resolution}
-            for row in map(_row, incidents)
-        ]
-        self._lake.append("incidents", rows_of("incidents", rows))
+        rows = [*map(_row, incidents)]
+        if rows:
+            now = next_time(self._lake, "newest_incident")
+            decided = {"at": now, "resolved_at": now, "resolution": resolution}
+            decided_rows = [row | decided for row in rows]
+            self._lake.append("incidents", rows_of("incidents", decided_rows))
 
     def close(self, over: Callable[[IncidentKey], bool]) -> None:
         """Close what went away by itself, in one commit: `over` is asked of each that is open."""
@@ -277,7 +281,6 @@ def _row(incident: Incident) -> dict[str, object]:
     place = error if isinstance(error, ReplicationError) else ReplicationError("about no place")
     return {
         "flow": flow,
-        "at": datetime.now(timezone.utc),
         "kind": kind,
         "detail": first_line(error)[:2000],
         "topic": place.topic,

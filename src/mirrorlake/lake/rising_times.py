@@ -1,11 +1,13 @@
 """Times of rows of which the newest one counts: they rise from what the table knows, the clock only
-helps. Pure but for the clock.
+helps.
 
 A clock may have been ahead, of another host, or of this one before it was set: what is noted now
 would be older than what was noted then, and count for nothing until that time has passed.
 """
 
 from datetime import datetime, timedelta, timezone
+
+from mirrorlake.lake.lake import Lake
 
 _MOMENT = timedelta(microseconds=1)  # what a TIMESTAMP tells apart
 
@@ -18,3 +20,9 @@ def time_behind(newest: datetime | None) -> datetime:
         return now
     zoned = newest if newest.tzinfo else newest.replace(tzinfo=timezone.utc)
     return max(now, zoned + _MOMENT)
+
+
+def next_time(lake: Lake, query: str) -> datetime:
+    """The same, behind the newest row of which a query tells the time (`at`)."""
+    (row,) = lake.ask(query) or ({"at": None},)
+    return time_behind(row["at"])

@@ -3,13 +3,14 @@
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
+from mirrorlake.lake.rising_times import time_behind
 from mirrorlake.lake.topic_states import TopicState, applying_acls
 
 #: Later than anything that is noted, ms.
@@ -44,6 +45,7 @@ class States:
         self._lake = lake
         self._known: dict[str, dict[str, TopicState]] = {}
         self._acls: dict[str, frozenset[Acl]] = {}
+        self._since: dict[str, datetime | None] = {}
         self._use = threading.RLock()
 
     def newest(self, cluster: str, fresh: bool = False) -> Mapping[str, TopicState]:
@@ -51,7 +53,9 @@ class States:
         since."""
         with self._use:
             if fresh or cluster not in self._known:
-                self._known[cluster] = states_as_of(self._lake.now, cluster)
+                rows = self._lake.now.query_rows("states_as_of", cluster=cluster, until_ms=ALWAYS)
+                self._known[cluster] = {row["topic"]: _state(row) for row in rows}
+                self._since[cluster] = max((row["since"] for row in rows), default=None)
             return dict(self._known[cluster])
 
     def forget(self, cluster: str) -> None:
@@ -69,7 +73,7 @@ class States:
             known = self.newest(cluster)
             states = self._with_acls(cluster, states)
             fresh = {topic: state for topic, state in states.items() if known.get(topic) != state}
-            now = datetime.now(timezone.utc)
+            now = time_behind(self._since[cluster])
             rows = [
                 {
                     **vars(state),
@@ -83,6 +87,7 @@ class States:
             ]
             self._lake.append("states", rows_of("states", rows))
             self._known[cluster].update(fresh)
+            self._since[cluster] = now if fresh else self._since[cluster]
 
     def note_acls(self, cluster: str, acls: frozenset[Acl]) -> None:
         """Note the ACLs on topics of a cluster, all of them, for each topic that is known."""

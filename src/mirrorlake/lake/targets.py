@@ -3,11 +3,11 @@ operators decided."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
 
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame, Reader, one_of
+from mirrorlake.lake.rising_times import next_time
 from mirrorlake.offsets.generations import NotedTarget, TargetDecision
 
 
@@ -55,7 +55,9 @@ def noted_targets(lake: Lake, flow: str) -> tuple[dict[str, list[NotedTarget]], 
 
 def note_targets(lake: Lake, flow: str, begun: Mapping[tuple[str, str], NotedTarget]) -> None:
     """Note generations that begin, by (source topic, target topic)."""
-    common = {"flow": flow, "started_at": datetime.now(timezone.utc)}
+    if not begun:
+        return
+    common = {"flow": flow, "started_at": next_time(lake, "newest_target")}
     rows = [
         {
             **common,

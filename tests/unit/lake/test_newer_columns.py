@@ -20,6 +20,7 @@ from mirrorlake.lake.place import place_of
 from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.young_files import YoungFiles
+from tests.support.lake_rows import ago
 
 ADDED = pa.schema([("region", pa.string()), ("tags", pa.map_(pa.string(), pa.string()))])
 
@@ -61,7 +62,8 @@ def test_a_statement_that_changes_rows_keeps_it(tables: PathTables, tmp_path: Pa
     )
     table = DeltaTable(str(tmp_path / "clusters"))
     table.update(updates={"region": "'there'"}, predicate="alias = 'west'")
-    seen = Frame("alias STRING, cluster_id STRING", [("west", "west"), ("north", "north")])
+    pairs = [("west", "west", ago(0)), ("north", "north", ago(0))]
+    seen = Frame("alias STRING, cluster_id STRING, seen TIMESTAMP", pairs)
     tables.rewrite(
         "clusters", RowChange(sql_text("queries", "clusters_seen"), {}, {"seen": seen}).applied_to
     )

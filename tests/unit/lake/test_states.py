@@ -11,6 +11,7 @@ from mirrorlake.lake.states import States
 from mirrorlake.lake.topic_states import TopicState, applying_acls
 from mirrorlake.testing import MemoryLake
 from tests.support.acls import acl
+from tests.support.lake_rows import ago
 
 ORDERS, EVERYTHING = acl("orders"), acl("*", "DESCRIBE")
 BELOW = acl("ord", "WRITE", pattern="PREFIXED")
@@ -24,6 +25,7 @@ def row(topic: str, state: TopicState) -> dict[str, object]:
         **vars(state),
         "topic": topic,
         "noted_later": False,
+        "since": ago(60),
         "configs": dict(state.configs),
         "acls": acls,
     }

@@ -1,0 +1,3 @@
+-- The greatest time of a row of `incidents`, behind which the next one comes, whatever the clocks say.
+SELECT max(at) AS at
+FROM incidents
