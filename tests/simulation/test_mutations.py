@@ -17,6 +17,7 @@ from mirrorlake.landing import plan as landing_plan
 from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.offsets.generations import SourceGenerations
 from mirrorlake.offsets.positions import PartitionGeneration
+from mirrorlake.offsets.runs import Segment, Written, rebuild
 from mirrorlake.produce import recovery, report, shard_jobs, stage_files, task
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.flow import FlowProducer
@@ -71,7 +72,14 @@ def what_the_map_has_is_rebuilt(patch: Patch) -> None:
 
 
 def unmapped_rows_are_left_out_of_the_metadata(patch: Patch) -> None:
+    """And what it does not cover is taken for nothing: else it would be found by its content."""
+
+    def rebuilt(offsets: Sequence[int], written: Sequence[Written]) -> list[Segment]:
+        covered = sum(one.record_count for one in written)
+        return rebuild(offsets[len(offsets) - covered :], written)
+
     patch.setattr(MapWriter, "unmapped", lambda self, key: ())
+    patch.setattr(recovery, "rebuild", rebuilt)
 
 
 def older_producers_are_not_fenced(patch: Patch) -> None:
