@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from mirrorlake.cli.main import app
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import LeaseTaken
-from mirrorlake.groups import checkpoint_sync
+from mirrorlake.groups import group_sync
 from mirrorlake.groups.checkpoint_plan import REWOUND
 from mirrorlake.groups.mover import sole_mover
 from mirrorlake.lake.lake import Lake
@@ -72,8 +72,8 @@ class Scene:
     def round(self) -> None:
         """One turn of control as after a restart."""
         checkpoints = checkpoints_of(self.topology, self.lake)
-        checkpoints.checkpoint()
-        checkpoints.sync()
+        checkpoints.source.checkpoint()
+        checkpoints.target.sync()
 
     def _place(self, side: str) -> tuple[str, str]:
         return (
@@ -136,7 +136,7 @@ def test_a_consumer_that_comes_between_our_check_and_our_move_is_not_set_back(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It joins, commits and leaves while the positions of many other groups are read."""
-    asked = checkpoint_sync.target_groups
+    asked = group_sync.target_groups
 
     def asked_late(admin: Any, groups: Iterable[str], *starts: Any) -> Any:
         found = asked(admin, groups, *starts)
@@ -144,7 +144,7 @@ def test_a_consumer_that_comes_between_our_check_and_our_move_is_not_set_back(
         return found
 
     scene.commit("east", "quick", 120)
-    monkeypatch.setattr(checkpoint_sync, "target_groups", asked_late)
+    monkeypatch.setattr(group_sync, "target_groups", asked_late)
     scene.round()
     assert scene.position("west", "quick") == 180
 

@@ -19,9 +19,9 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import InputError
 from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
 from mirrorlake.groups.checkpoint_plan import GONE, PAST_END, Checkpoint
-from mirrorlake.groups.checkpoint_sync import Checkpoints
 from mirrorlake.groups.shared_topics import Direction, Route
 from mirrorlake.groups.sync_plan import ACTIVE, BEHIND
+from mirrorlake.groups.turns import GroupTurns
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
@@ -134,7 +134,7 @@ class Scene:
     def group(self, kind: str) -> str:
         return f"{self.name}-{kind}"
 
-    def checkpoints(self) -> Checkpoints:
+    def checkpoints(self) -> GroupTurns:
         """The control tasks of groups, as a replicator that has just started has them."""
         return checkpoints_of(self.topology, self.lake)
 
@@ -246,7 +246,7 @@ def test_a_run_writes_checkpoints_and_moves_absent_groups(scene: Scene) -> None:
     assert newest["txend", "marked", 0]["reason"] is None
     count = len(now_of(scene.lake).table_rows("checkpoints"))
     checkpoints = scene.checkpoints()
-    assert (checkpoints.checkpoint(), checkpoints.sync()) == ([], [])
+    assert (checkpoints.source.checkpoint(), checkpoints.target.sync()) == ([], [])
     assert len(now_of(scene.lake).table_rows("checkpoints")) == count
 
 
@@ -296,8 +296,8 @@ def test_a_group_rewound_at_the_source_moves_only_when_forced(scene: Scene) -> N
     checkpoints = scene.checkpoints()
     for position in (3_000, 1_200):
         commit(scene.clusters.east, group, scene.topic("plain"), 0, position)
-        checkpoints.checkpoint()
-        checkpoints.sync()
+        checkpoints.source.checkpoint()
+        checkpoints.target.sync()
     row = scene.newest()["rewound", "plain", 0]
     assert (row["source_position"], row["target_position"], row["synced"], row["reason"]) == (
         1200,
@@ -345,8 +345,8 @@ def test_an_active_group_is_not_touched_and_an_empty_one_is(scene: Scene) -> Non
         for group in ("active", "idle"):
             commit(scene.clusters.east, scene.group(group), scene.topic("plain"), 0, 2_000)
         checkpoints = scene.checkpoints()
-        checkpoints.checkpoint()
-        checkpoints.sync()
+        checkpoints.source.checkpoint()
+        checkpoints.target.sync()
         newest = scene.newest()
         assert newest["idle", "plain", 0]["synced"]
         assert (newest["active", "plain", 0]["synced"], newest["active", "plain", 0]["reason"]) == (
@@ -432,7 +432,7 @@ def test_a_planned_migration_catches_up_first(scene: Scene) -> None:
 def test_a_source_that_is_gone_is_stood_for_by_the_last_checkpoints(scene: Scene) -> None:
     checkpoints = scene.checkpoints()
     commit(scene.clusters.east, scene.group("lost"), scene.topic("plain"), 0, 4_000)
-    checkpoints.checkpoint()
+    checkpoints.source.checkpoint()
     document = yaml.safe_load(scene.topology.read_text(encoding="utf-8"))
     document["clusters"]["east"]["bootstrap_servers"] = "127.0.0.1:1"
     path = scene.topology.with_name("lost.yml")
@@ -474,8 +474,8 @@ def test_divergence_lists_what_never_reached_the_target(scene: Scene) -> None:
 def test_commands_say_what_is_and_refuse_what_is_wrong(scene: Scene) -> None:
     commit(scene.clusters.east, scene.group("shown"), scene.topic("plain"), 0, 2_000)
     checkpoints = scene.checkpoints()
-    checkpoints.checkpoint()
-    checkpoints.sync()
+    checkpoints.source.checkpoint()
+    checkpoints.target.sync()
     result = CliRunner().invoke(
         app, ["-c", str(scene.topology), "groups", "--flow", FLOW, "--json"]
     )

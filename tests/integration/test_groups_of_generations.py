@@ -10,8 +10,8 @@ from confluent_kafka import KafkaException
 
 from mirrorlake.config.topology import load_topology
 from mirrorlake.groups.checkpoint_plan import REWOUND
-from mirrorlake.groups.checkpoint_sync import Checkpoints
 from mirrorlake.groups.checkpoint_table import positions_as_of
+from mirrorlake.groups.turns import GroupTurns
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.offsets.positions import Committed
@@ -265,7 +265,7 @@ def no_session() -> "object":
     raise AssertionError("a session was asked for")
 
 
-def restarted(scene: Scene, generation: int) -> Checkpoints:
+def restarted(scene: Scene, generation: int) -> GroupTurns:
     """Group positions as a process that has just started keeps them."""
     return checkpoints_of(scene.topology, lake_of(scene), generation)
 
@@ -283,19 +283,19 @@ def test_what_its_owner_set_back_stays_through_a_restart_of_a_topic_made_again(
     group = f"{scene.topic}-app"
     commit(scene.clusters.east, group, scene.topic, 15)
     groups = restarted(scene, 1)
-    groups.checkpoint()
-    groups.sync()
+    groups.source.checkpoint()
+    groups.target.sync()
     there = scene.place("b:15")
     assert position(scene.clusters.west, group, scene.mirror) == there
     scene.stand("app", there - 10)
     for _ in range(2):
         groups = restarted(scene, 1)
-        groups.checkpoint()
-        groups.sync()
+        groups.source.checkpoint()
+        groups.target.sync()
         assert position(scene.clusters.west, group, scene.mirror) == there - 10
     (row,) = now_of(lake_of(scene)).table_rows("group_positions")
     assert (row["generation"], row["source_position"], row["reason"]) == (1, 15, REWOUND)
-    assert restarted(scene, 0).checkpoint()[0].generation == 0, (
+    assert restarted(scene, 0).source.checkpoint()[0].generation == 0, (
         "the row of generation 1 says nothing of another one"
     )
 
@@ -307,9 +307,9 @@ def test_a_group_whose_topic_is_not_selected_any_more_is_not_gone(
     scene.run("a", 50)
     group = f"{scene.topic}-app"
     commit(scene.clusters.east, group, scene.topic, 15)
-    restarted(scene, 0).checkpoint()
+    restarted(scene, 0).source.checkpoint()
     settings = {"topics": [f"{scene.topic}-other"], "groups": [f"{scene.topic}.*"]}
     write_topology(tmp_path, scene.clusters.east, scene.clusters.west, settings)
-    assert restarted(scene, 0).checkpoint() == []
+    assert restarted(scene, 0).source.checkpoint() == []
     positions = positions_as_of(now_of(lake_of(scene)), "east", ALWAYS)
     assert positions == {(group, scene.topic, 0): (Committed(15), 0)}

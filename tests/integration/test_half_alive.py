@@ -75,7 +75,7 @@ def test_groups_of_a_coordinator_that_is_away_are_unknown_and_not_gone(
     )
 
     with pytest.raises(ReplicationError, match="did not report"):
-        checkpoints_of(topology, lake).checkpoint()
+        checkpoints_of(topology, lake).source.checkpoint()
     rows = now_of(lake).rows(CHECKPOINTED)
     assert {row["group_id"] for row in rows} == groups and GONE not in {
         row["reason"] for row in rows
@@ -101,7 +101,7 @@ def test_groups_of_a_coordinator_that_is_away_are_unknown_and_not_gone(
     east.bring_back(away)
     gone = f"{name}-g0"
     delete_groups(east.address, [gone])
-    checkpoints_of(topology, lake).checkpoint()
+    checkpoints_of(topology, lake).source.checkpoint()
     rows = now_of(lake).rows(CHECKPOINTED)
     assert {row["group_id"] for row in rows if row["reason"] == GONE} == {gone}
     code, found = call(topology, "failover", "--flow", FLOW, "--all-groups")

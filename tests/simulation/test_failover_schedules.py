@@ -15,9 +15,8 @@ import pytest
 from mirrorlake.errors import ClusterUnreachable, MirrorlakeError
 from mirrorlake.failover import drain
 from mirrorlake.failover.failover import MoveOptions, move_groups
-from mirrorlake.groups.checkpoint_sync import Checkpoints
-from mirrorlake.groups.logs import EndsNowAndThen
 from mirrorlake.groups.shared_topics import Direction
+from mirrorlake.groups.turns import GroupTurns
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.targets import note_targets
@@ -157,7 +156,7 @@ class Operated:
         self.connections.open_transactions = lambda *_: {}  # type: ignore[method-assign]
         self.deployment = Deployment.opened(self.lake, self.connections)
         published: Any = type("Published", (), {"publish": staticmethod(list)})()
-        self.groups = Checkpoints(
+        self.groups = GroupTurns(
             self.topology.flow(FLOW), self.deployment, MovedFlow(self.logs), published
         )
 
@@ -354,13 +353,13 @@ class Operated:
 
     def turn(self) -> None:
         self._show()
-        self.groups._ends = EndsNowAndThen(self.clusters["west"])
-        self.groups._starts.forget()
-        self.groups._listed._listed_at = float("-inf")
+        self.groups.target._mirror_ends.forget()
+        self.groups.target._mirror_starts.forget()
+        self.groups.source._listed._listed_at = float("-inf")
         self.say("a turn of groups")
         self._source_tells()
-        works = [self.groups.checkpoint]
-        works += [self.groups.sync] if self.chance.random() < 0.5 else []
+        works = [self.groups.source.checkpoint]
+        works += [self.groups.target.sync] if self.chance.random() < 0.5 else []
         for work in works:
             with suppress(MirrorlakeError):
                 work()

@@ -17,8 +17,7 @@ import pytest
 from mirrorlake.config.topology import Topology, load_topology
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.groups.checkpoint_plan import BEHIND_LOST, GONE, OVER, Checkpoint
-from mirrorlake.groups.checkpoint_sync import Checkpoints
-from mirrorlake.groups.logs import EndsNowAndThen
+from mirrorlake.groups.turns import GroupTurns
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import MemoryLog
 from mirrorlake.lake.deployment import Deployment
@@ -229,7 +228,7 @@ class Schedule:
         connections.groups = sides.__getitem__  # type: ignore[method-assign]
         deployment = Deployment(self.lake, connections, MemoryLog())  # type: ignore[arg-type]
         published: Any = SimpleNamespace(publish=list)
-        self.groups = Checkpoints(self.topology.flow(FLOW), deployment, self.world, published)
+        self.groups = GroupTurns(self.topology.flow(FLOW), deployment, self.world, published)
 
     def _say(self, text: str) -> None:
         self.taken.append(text)
@@ -275,7 +274,7 @@ class Schedule:
         """Behind some turns that nothing keeps from what they do."""
         self._turn()
         self.world.decide()
-        self.groups._starts.forget()
+        self.groups.target._mirror_starts.forget()
         self._say("an operator decides")
 
     def _records_come(self, number: int) -> None:
@@ -341,7 +340,7 @@ class Schedule:
         log = self.world.logs[key]
         log.target_start += (number >> 8) % (log.target_end - log.target_start + 1)
         self.clusters["west"].starts[MIRROR.format(key[0]), key[1]] = log.target_start
-        self.groups._starts.forget()  # a minute later
+        self.groups.target._mirror_starts.forget()  # a minute later
         self._say(f"mirror of {key} starts at {log.target_start}")
 
     def turn(self, number: int) -> None:
@@ -359,12 +358,12 @@ class Schedule:
         self._say(f"turn, {self.faults.armed}")
         for (topic, number), log in self.world.logs.items():
             self.clusters["west"].ends[MIRROR.format(topic)][number] = log.target_end
-        self.groups._ends = EndsNowAndThen(self.clusters["west"])  # a minute later
-        self.groups._listed._listed_at = float("-inf")
+        self.groups.target._mirror_ends.forget()  # a minute later
+        self.groups.source._listed._listed_at = float("-inf")
         for group, positions in self.east.at.items():
             for key, position in positions.items():
                 self.told.setdefault((group, *key), set()).add(position.offset)
-        for work in (self.groups.checkpoint, self.groups.sync):
+        for work in (self.groups.source.checkpoint, self.groups.target.sync):
             with suppress(MirrorlakeError, OSError):
                 work()
         self._check_moves()
@@ -439,7 +438,7 @@ class Schedule:
             assert log.ahead(there.offset) == unread, self._shown(
                 f"{group} is at {there.offset} in {key}, and has not read {unread}"
             )
-        newest = self.groups._newest.known()[(group, *key)]
+        newest = self.groups.source._newest.known()[(group, *key)]
         if newest.is_exact:
             assert log.ahead(newest.target_position) == unread, self._shown(
                 f"{newest} is called exact, and {unread} is unread"

@@ -7,7 +7,7 @@ from typing import Any
 
 from mirrorlake.config.topology import load_topology
 from mirrorlake.groups.checkpoint_plan import Checkpoint
-from mirrorlake.groups.checkpoint_sync import Checkpoints
+from mirrorlake.groups.turns import GroupTurns
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.lake.changes import MemoryLog
@@ -104,7 +104,7 @@ class Mapped(MemoryLake):
 class Turn:
     """The groups of a flow after a turn in which all stood at 10; the target has none of them."""
 
-    def __init__(self, tmp_path: Path, all_keys: list[Key]) -> None:
+    def __init__(self, tmp_path: Path, all_keys: list[Key], running: Running | None = None) -> None:
         topology = load_topology(write_file(tmp_path))
         places = {topic: [100] * 300 for _, topic, _ in all_keys}
         self.cluster: Any = MemoryCluster("east", places)
@@ -115,10 +115,10 @@ class Turn:
         lake = Mapped(dict.fromkeys(("newest_checkpoints", "mapped_ends"), ()))
         lake.answers.update(left_out_groups=(), generation_begins=())
         deployment = Deployment(lake, connections, MemoryLog())  # type: ignore[arg-type]
-        self.running = Running()
+        self.running = running or Running()
         published: Any = SimpleNamespace(publish=list)
-        self.groups = Checkpoints(topology.flow(FLOW), deployment, self.running, published)
-        assert len(self.groups.checkpoint()) == len(all_keys)
+        self.groups = GroupTurns(topology.flow(FLOW), deployment, self.running, published)
+        assert len(self.groups.source.checkpoint()) == len(all_keys)
 
     def all_stand_at(self, position: int | None) -> "Turn":
         for positions in self.source.at.values():

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from mirrorlake.config.topology import load_topology
-from mirrorlake.groups.checkpoint_sync import Checkpoints
+from mirrorlake.groups.turns import GroupTurns
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
@@ -62,7 +62,7 @@ class NotRunning:
         return None
 
 
-def checkpoints_of(topology: Path, lake: Lake, generation: int = 0) -> Checkpoints:
+def checkpoints_of(topology: Path, lake: Lake, generation: int = 0) -> GroupTurns:
     """The task as a replicator that has just started has it; it knows nothing but the lake.
     `generation` is the one that is landed of every partition."""
     connections = Connections(load_topology(topology))
@@ -70,7 +70,7 @@ def checkpoints_of(topology: Path, lake: Lake, generation: int = 0) -> Checkpoin
     event_log = EventLog(lake)
     published = CheckpointTopic(flow, connections, event_log)
     running = NotRunning(flow.selection.selects, generation)
-    return Checkpoints(flow, Deployment(lake, connections, event_log), running, published)
+    return GroupTurns(flow, Deployment(lake, connections, event_log), running, published)
 
 
 def commit_all(

@@ -1,4 +1,5 @@
-"""Groups that are named in a command and cannot be moved."""
+"""Groups that are named to operators: those of a command that cannot be moved, those that a cluster
+did not report."""
 
 from collections.abc import Mapping, Sequence
 
@@ -29,3 +30,10 @@ def refuse_unknown(named: Sequence[str], known: set[str], where: str) -> None:
         raise InputError(
             f"group {unknown[0]} is not known on {where}; `mirrorlake groups` lists those that are"
         )
+
+
+def not_reported(errors: Mapping[str, str]) -> list[str]:
+    """One sentence for all groups that were not reported, none for none; `errors` says why, by
+    group."""
+    group = min(errors, default="")
+    return [f"{len(errors)} groups, such as {group}: {errors[group]}"] if errors else []

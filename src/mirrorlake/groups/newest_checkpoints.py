@@ -18,6 +18,9 @@ class NewestCheckpoints:
     """Those that count, by group and partition. For one thread.
 
     Attributes:
+        running: the flow.
+        forgotten_by: calls that forget what is known of topics of which a log, here or there, is
+            over.
         unpublished: those that MirrorMaker 2's clients may not have yet.
         landed: the generations that partitions were landed in when they were last asked for.
         noted_at: when the newest row was written, as far as is known: the next one counts only if
@@ -31,13 +34,12 @@ class NewestCheckpoints:
         flow: ResolvedFlow,
         lake: Lake,
         running: RunningFlow,
-        forget: Callable[[Collection[str]], None],
+        *forgotten_by: Callable[[Collection[str]], None],
     ) -> None:
-        """`forget` forgets what was translated of topics."""
         self._flow = flow
         self._lake = lake
-        self._running = running
-        self._forget = forget
+        self.running = running
+        self.forgotten_by = list(forgotten_by)
         self._newest: dict[GroupPartition, Checkpoint] | None = None
         self._losses = 0  # of the flow, when they were read
         #: By which generations, here and there, all that is known counts; None where it is to be
@@ -54,7 +56,7 @@ class NewestCheckpoints:
         """The newest checkpoints, except those of groups that the flow does not mirror (any more),
         and of generations of target topics, or of source topics, that are over: they say
         nothing. Looks at all positions where one was written, or a generation began."""
-        newest, landed_by = self._read(), self._running.generations()
+        newest, landed_by = self._read(), self.running.generations()
         if self._counts_by == (self.generations(self.topics), landed_by):
             return newest
         living = self.generations(key[1] for key in newest)
@@ -80,8 +82,11 @@ class NewestCheckpoints:
         self.revision += 1
         return newest
 
-    def write(self, rows: Sequence[Checkpoint], read_at: datetime | None) -> None:
-        """Append rows, and know them; `read_at` is when the source was asked for the positions."""
+    def write(self, rows: Sequence[Checkpoint], read_at: datetime | None = None) -> None:
+        """Append rows, if any, and know them; `read_at` is when the source was asked for the
+        positions."""
+        if not rows:
+            return
         losses = self._losses
         self._read()
         self.noted_at = append_checkpoints(
@@ -90,12 +95,12 @@ class NewestCheckpoints:
         self.known()
         self._read().update({row.group_partition: row for row in rows})
         self._counts_by = None
-        if self._running.losses() != losses:
+        if self.running.losses() != losses:
             self._newest = None  # the lake says which of them lie behind what was lost meanwhile
 
     def generations(self, topics: Iterable[str]) -> dict[str, int]:
         """The generations that topics are produced to; those without one are left out."""
-        generations = {topic: self._running.target_generation(topic) for topic in set(topics)}
+        generations = {topic: self.running.target_generation(topic) for topic in set(topics)}
         return {
             topic: generation for topic, generation in generations.items() if generation is not None
         }
@@ -103,18 +108,22 @@ class NewestCheckpoints:
     def begin_generations(self, keys: Iterable[TopicAndPartition]) -> None:
         """What was translated of a partition's previous generation says nothing about the newer
         one."""
-        landed_by, begun = self._running.generations(), set[str]()
+        landed_by, begun = self.running.generations(), set[str]()
         same = landed_by == self._landed_by
         for key in {*keys} - self.landed.keys() if same else {*keys, *self.landed}:
-            generation = self._running.generation(key)
+            generation = self.running.generation(key)
             if self.landed.setdefault(key, generation) != generation:
                 self.landed[key] = generation
                 begun.add(key[0])
         self._forget(begun)
         self._landed_by = landed_by  # only now, that all were looked at
 
+    def _forget(self, topics: Collection[str]) -> None:
+        for forget in self.forgotten_by if topics else ():
+            forget(topics)
+
     def _read(self) -> dict[GroupPartition, Checkpoint]:
-        losses = self._running.losses()
+        losses = self.running.losses()
         if self._newest is None or losses != self._losses:
             if self._newest is not None:
                 self._forget({key[1] for key in self._newest})

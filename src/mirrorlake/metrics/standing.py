@@ -64,7 +64,7 @@ class Standing:
 
 
 def _in_force(running: Running, known: Mapping[str, FlowFacts], topology: Topology) -> FlowInForce:
-    flow = running.worker.flow
+    flow, groups = running.worker.flow, running.control.groups
     topics = {topic for topic, _ in known.get(flow.name, FlowFacts()).samples}
     thresholds = topology.objectives_of(flow.name)
     return FlowInForce(
@@ -75,7 +75,7 @@ def _in_force(running: Running, known: Mapping[str, FlowFacts], topology: Topolo
             for name, (key, per) in _OBJECTIVES.items()
             if name != "heartbeat" or brings_heartbeats(flow)
         },
-        running.control.groups.positions(),
+        {"source": groups.source.positions(), "target": groups.target.positions()},
         topology.quiet_seconds(flow.name),
     )
 

@@ -14,7 +14,7 @@ from functools import partial
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.acl_reports import LEFT, left_acls
 from mirrorlake.errors import LeaseTaken, ReplicationError
-from mirrorlake.groups.checkpoint_sync import Checkpoints
+from mirrorlake.groups.turns import GroupTurns
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.deployment import Deployment
@@ -87,7 +87,7 @@ class ControlLoop:
         self._event_log = event_log
         self._flow_worker = worker
         published = CheckpointTopic(flow, connections, event_log)
-        self.groups = Checkpoints(flow, deployment, worker, published)
+        self.groups = GroupTurns(flow, deployment, worker, published)
         source = connections.admin(flow.source)
         settings = partial(connections.client, flow.source, "consumer")
         self._heartbeats = HeartbeatTopics(
@@ -141,7 +141,7 @@ class ControlLoop:
             )
         emitting = settings.emit_checkpoints_interval_seconds
         if settings.emit_checkpoints_enabled:
-            add("checkpoints", emitting, self.groups.checkpoint)
+            add("checkpoints", emitting, self.groups.source.checkpoint)
             if settings.sync_group_offsets_enabled:
                 seconds = settings.sync_group_offsets_interval_seconds
                 add("group offsets", seconds, self._sync_groups)
@@ -178,7 +178,7 @@ class ControlLoop:
         with an end, which has none, has not done it, nor has one that waits for a command that does
         not end."""
         try:
-            self.groups.sync()
+            self.groups.target.sync()
         except LeaseTaken as taken:
             now = time.monotonic()
             self._moved_since = now if self._moved_since is None else self._moved_since

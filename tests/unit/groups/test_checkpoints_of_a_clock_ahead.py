@@ -28,9 +28,9 @@ def test_a_process_that_begins_goes_on_behind_them(tmp_path: Path) -> None:
 
 def test_so_does_one_whose_clock_is_set_back_while_it_runs(tmp_path: Path) -> None:
     turn = Turn(tmp_path, [KEY])
-    lake: Any = turn.groups._lake
-    turn.groups._newest.noted_at = AHEAD
+    lake: Any = turn.groups.source._lake
+    turn.groups.source._newest.noted_at = AHEAD
     for position in (12, 14):
-        turn.all_stand_at(position).groups.checkpoint()
+        turn.all_stand_at(position).groups.source.checkpoint()
     times = [noted["checkpointed_at"] for noted in lake.appended["checkpoints"]]
     assert times == sorted(set(times)) and times[1] > AHEAD

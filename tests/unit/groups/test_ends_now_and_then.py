@@ -39,17 +39,17 @@ def test_a_loss_that_the_flow_has_noticed_is_looked_at_at_once(tmp_path: Path) -
     skip what came there meanwhile."""
     turn = Turn(tmp_path, [("alice", "orders", 0)])
     turn.target.at["alice"][PLACE] = Committed(50)
-    turn.groups.sync()
+    turn.groups.target.sync()
     assert seen(turn) == {PLACE: 100}
     turn.cluster.ends["orders"][0] = 30
-    turn.groups.sync()
+    turn.groups.target.sync()
     assert seen(turn) == {}, "a minute is not over"
     turn.running.lost = 1
-    turn.groups.checkpoint()
-    turn.groups.sync()
+    turn.groups.source.checkpoint()
+    turn.groups.target.sync()
     assert seen(turn) == {PLACE: 30}
 
 
 def seen(turn: Turn) -> dict[TopicAndPartition, int]:
     """The ends by which the newest turn decided what becomes of the group."""
-    return dict(turn.groups._at_target[1]["alice"].ends)
+    return dict(turn.groups.target._at_target[1]["alice"].ends)

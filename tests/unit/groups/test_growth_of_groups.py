@@ -111,10 +111,10 @@ def test_a_plan_grows_as_its_positions(case: str) -> None:
 
 
 TURNS: dict[str, Callable[[Turn], Callable[[], object]]] = {
-    "nothing moved": lambda turn: turn.groups.checkpoint,
-    "all moved": lambda turn: turn.all_stand_at(12).groups.checkpoint,
-    "all are gone": lambda turn: turn.all_stand_at(None).groups.checkpoint,
-    "all are moved at the target": lambda turn: turn.groups.sync,
+    "nothing moved": lambda turn: turn.groups.source.checkpoint,
+    "all moved": lambda turn: turn.all_stand_at(12).groups.source.checkpoint,
+    "all are gone": lambda turn: turn.all_stand_at(None).groups.source.checkpoint,
+    "all are moved at the target": lambda turn: turn.groups.target.sync,
 }
 
 
@@ -136,23 +136,23 @@ def test_what_counts_is_looked_at_once(tmp_path: Path) -> None:
 
     def made(size: int) -> Callable[[], object]:
         turn = Turn(tmp_path, plain(same_topic(size)))
-        turn.groups.checkpoint()
-        newest = turn.groups._newest
+        turn.groups.source.checkpoint()
+        newest = turn.groups.source._newest
         assert len(newest.known()) == size
         return newest.known
 
     assert growth(made) < SAME
 
 
-@pytest.mark.parametrize("task", ["checkpoint", "sync"])
+@pytest.mark.parametrize("task", ["nothing moved", "all are moved at the target"])
 def test_a_turn_in_which_nothing_moved_only_compares_positions(tmp_path: Path, task: str) -> None:
     """What it decided about the same before is not decided again: hundreds of groups that rest have
     tens of thousands of positions."""
     turn = Turn(tmp_path, plain(same_topic(SMALL)))
     for _ in range(3):
-        turn.groups.checkpoint()
-        turn.groups.sync()
-    assert steps(getattr(turn.groups, task)) < 35 * SMALL
+        turn.groups.source.checkpoint()
+        turn.groups.target.sync()
+    assert steps(TURNS[task](turn)) < 35 * SMALL
 
 
 @pytest.mark.parametrize("generation", [{"landed": 1}, {"target": 1}])
@@ -163,6 +163,6 @@ def test_a_turn_after_new_generations_grows_as_its_positions(
     def made(size: int) -> Callable[[], object]:
         turn = Turn(tmp_path, plain(shape(size)))
         turn.running.__dict__.update(generation)
-        return turn.groups.checkpoint
+        return turn.groups.source.checkpoint
 
     assert growth(made) < LINEAR

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaException
 
-from mirrorlake.groups import checkpoint_sync
-from mirrorlake.groups.logs import LogStarts
+from mirrorlake.groups import group_sync
 from mirrorlake.groups.mover import move_in_steps
 from mirrorlake.groups.sync_plan import BEHIND, NOT_THERE, REWOUND, SILENT
 from mirrorlake.kafka.groups import GroupPositions
@@ -39,10 +38,8 @@ class Watching(Turn):
     """A turn of which the target's groups take what they are moved to."""
 
     def __init__(self, tmp_path: Path, *keys: Key) -> None:
-        super().__init__(tmp_path, list(keys))
         self.flow = Watched()
-        self.groups._running = self.flow
-        self.groups._newest._running = self.flow
+        super().__init__(tmp_path, list(keys), self.flow)
         self.target.move = self._move  # type: ignore[method-assign, assignment]
         self.moved: list[tuple[str, TopicAndPartition, int]] = []
 
@@ -58,7 +55,7 @@ class Watching(Turn):
 
 
 def synced(turn: Watching) -> list[tuple[str, bool, str | None]]:
-    return sorted((row.group_id, row.synced, row.reason) for row in turn.groups.sync())
+    return sorted((row.group_id, row.synced, row.reason) for row in turn.groups.target.sync())
 
 
 @pytest.mark.parametrize("gone", [ALICE, BOB])
@@ -73,7 +70,7 @@ def test_a_target_topic_that_is_made_again_within_a_turn_holds_up_no_other_group
     assert synced(turn) == left
     assert turn.moved == ([] if gone == BOB else [("bob", ("payments", 0), 10)])
     turn.flow.over, turn.flow.gone = set(), set()
-    turn.groups.checkpoint()
+    turn.groups.source.checkpoint()
     assert {row[0] for row in synced(turn)} == {gone[0]}
 
 
@@ -81,7 +78,7 @@ def test_where_a_mirrors_log_began_says_nothing_of_one_that_took_its_place(tmp_p
     """Within the minute for which starts are known: Alice would be moved past what she has not
     read."""
     turn = Watching(tmp_path, ALICE)
-    turn.groups._starts = LogStarts(turn.cluster)
+    turn.groups.target._mirror_starts.forget()
     turn.cluster.starts[ALICE[1:]] = 8
     assert synced(turn) == [("alice", True, None)]
     turn.cluster.starts.clear()  # it is made again, and an operator decides how it goes on
@@ -90,7 +87,7 @@ def test_where_a_mirrors_log_began_says_nothing_of_one_that_took_its_place(tmp_p
     turn.flow.over = set()
     turn.at_target(ALICE, None)
     turn.all_stand_at(3)
-    turn.groups.checkpoint()
+    turn.groups.source.checkpoint()
     synced(turn)
     assert turn.moved[1:] == [("alice", ALICE[1:], 3)]
 
@@ -99,7 +96,7 @@ def test_what_was_moved_before_a_turn_ends_by_an_error_is_written_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Alice is moved, and the answer about Bob is one that no turn knows."""
-    monkeypatch.setattr(checkpoint_sync, "move_in_steps", partial(move_in_steps, at_once=1))
+    monkeypatch.setattr(group_sync, "move_in_steps", partial(move_in_steps, at_once=1))
     turn = Watching(tmp_path, ALICE, BOB)
     reported = turn.target.positions
 
@@ -110,9 +107,9 @@ def test_what_was_moved_before_a_turn_ends_by_an_error_is_written_down(
 
     turn.target.positions = positions  # type: ignore[method-assign, assignment]
     with pytest.raises(KafkaException):
-        turn.groups.sync()
+        turn.groups.target.sync()
     assert turn.moved == [("alice", ("orders", 0), 10)]
-    known = {row.group_id: row.synced for row in turn.groups._newest.known().values()}
+    known = {row.group_id: row.synced for row in turn.groups.source._newest.known().values()}
     assert known == {"alice": True, "bob": False}
 
 
@@ -121,10 +118,10 @@ def test_who_is_set_back_or_deleted_at_the_target_after_a_turn_that_wrote_nothin
 ) -> None:
     turn = Watching(tmp_path, ALICE)
     assert synced(turn) == [("alice", True, None)] and turn.moved
-    assert turn.groups.checkpoint() == [] == turn.groups.sync(), "nothing moved"
+    assert turn.groups.source.checkpoint() == [] == turn.groups.target.sync(), "nothing moved"
     turn.at_target(ALICE, 4)  # by its owner
     assert synced(turn) == [("alice", True, REWOUND)] and len(turn.moved) == 1
-    assert turn.groups.checkpoint() == [] == turn.groups.sync()
+    assert turn.groups.source.checkpoint() == [] == turn.groups.target.sync()
     turn.at_target(ALICE, None)  # deleted there
     assert synced(turn) == [("alice", True, None)]
     assert turn.moved[1:] == [("alice", ("orders", 0), 10)]
@@ -134,11 +131,11 @@ def test_who_is_set_back_at_the_source_is_not_moved_back_at_the_target(tmp_path:
     turn = Watching(tmp_path, ALICE)
     assert synced(turn) == [("alice", True, None)]
     turn.all_stand_at(3)
-    assert [row.source_position for row in turn.groups.checkpoint()] == [3]
+    assert [row.source_position for row in turn.groups.source.checkpoint()] == [3]
     assert synced(turn) == [("alice", False, BEHIND)] and len(turn.moved) == 1
-    assert turn.groups.checkpoint() == [] == turn.groups.sync()
+    assert turn.groups.source.checkpoint() == [] == turn.groups.target.sync()
     turn.all_stand_at(18)
-    turn.groups.checkpoint()
+    turn.groups.source.checkpoint()
     assert synced(turn) == [("alice", True, None)]
     assert turn.moved[1:] == [("alice", ("orders", 0), 18)]
 
@@ -148,28 +145,28 @@ def test_a_position_in_a_topic_that_was_made_again_waits_for_a_decision(tmp_path
     turn = Watching(tmp_path, ALICE, BOB)
     turn.flow.again = {ALICE[1]}
     turn.all_stand_at(15)
-    assert [row.group_id for row in turn.groups.checkpoint()] == ["bob"]
-    known = turn.groups._newest.known()[ALICE]
+    assert [row.group_id for row in turn.groups.source.checkpoint()] == ["bob"]
+    known = turn.groups.source._newest.known()[ALICE]
     assert (known.source_position, known.is_gone) == (10, False)
     turn.flow.again = set()
-    assert [row.group_id for row in turn.groups.checkpoint()] == ["alice"]
+    assert [row.group_id for row in turn.groups.source.checkpoint()] == ["alice"]
 
 
 def test_a_mirror_whose_leader_is_silent_is_not_called_gone(tmp_path: Path) -> None:
     """Alice's is silent, and Bob's is not there: neither group is moved, and each is moved once its
     mirror is there and answers."""
     turn = Watching(tmp_path, ALICE, BOB)
-    turn.groups._starts = LogStarts(turn.cluster)  # which knows nothing
+    turn.groups.target._mirror_starts.forget()
     turn.cluster.silent = {ALICE[1:]}
     turn.cluster.delete(BOB[1])
     assert synced(turn) == [("alice", False, SILENT), ("bob", False, NOT_THERE)]
-    assert not turn.moved and turn.groups.sync() == []
+    assert not turn.moved and turn.groups.target.sync() == []
     turn.cluster.silent = set()
     turn.cluster.make(BOB[1], 100)
     assert synced(turn) == [("alice", True, None), ("bob", True, None)]
-    turn.groups._starts = LogStarts(turn.cluster)
+    turn.groups.target._mirror_starts.forget()
     turn.cluster.silent = {ALICE[1:]}
-    assert turn.groups.sync() == [], "what was moved stays so"
+    assert turn.groups.target.sync() == [], "what was moved stays so"
 
 
 @pytest.mark.parametrize("in_store", [False, True])
@@ -183,11 +180,11 @@ def test_a_turn_that_moves_no_group_takes_no_lease_where_it_is_paid_for(
         taken.append("lease")
         yield
 
-    monkeypatch.setattr(checkpoint_sync, "sole_mover", lease)
+    monkeypatch.setattr(group_sync, "sole_mover", lease)
     monkeypatch.setattr(MemoryLake, "in_store", in_store)
     turn = Watching(tmp_path, ALICE)
     assert synced(turn) == [("alice", True, None)] and taken == ["lease"]
-    assert turn.groups.sync() == []
+    assert turn.groups.target.sync() == []
     assert len(taken) == (1 if in_store else 2)
     turn.at_target(ALICE, 4)  # by its owner: that is to be written down
     assert len(synced(turn)) == 1 and len(taken) == (2 if in_store else 3)
@@ -203,10 +200,10 @@ def test_what_was_moved_while_the_lake_took_no_news_is_recorded_by_the_next_turn
     def away(*_: object) -> None:
         raise OSError("the store is away")
 
-    log = turn.groups._changes._log
+    log = turn.groups.target._changes._log
     monkeypatch.setattr(log, "record", away)
     with pytest.raises(OSError, match="away"):
-        turn.groups.sync()
+        turn.groups.target.sync()
     monkeypatch.setattr(log, "record", lambda _, rows: recorded.extend(r.resource for r in rows))
-    turn.groups.sync()
+    turn.groups.target.sync()
     assert len(turn.moved) == len(recorded) == 2

@@ -17,9 +17,10 @@ from tests.support.lake_rows import FLOW, write_file
 def standing(directory: Path, runs: bool, wants: bool = True, **settings: object) -> Facts:
     """Of a process that wants the flow or not, and runs it or not."""
     topology = load_topology(write_file(directory, flows={FLOW: settings}))
+    side = SimpleNamespace(positions=dict)
     running = SimpleNamespace(
         worker=SimpleNamespace(flow=topology.flow(FLOW)),
-        control=SimpleNamespace(groups=SimpleNamespace(positions=dict)),
+        control=SimpleNamespace(groups=SimpleNamespace(source=side, target=side)),
     )
     process = SimpleNamespace(
         begun=True,

@@ -44,7 +44,7 @@ def turns_by(sync: Callable[[], None], *, once: bool) -> Any:
     """As much of a control loop as sets positions of groups."""
     return SimpleNamespace(
         flow=SimpleNamespace(name="east->west"),
-        groups=SimpleNamespace(sync=sync),
+        groups=SimpleNamespace(target=SimpleNamespace(sync=sync)),
         _flow_worker=SimpleNamespace(once=once),
         _moved_since=None,
     )

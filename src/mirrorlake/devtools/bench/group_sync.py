@@ -11,7 +11,7 @@ import pyarrow as pa
 from mirrorlake.config.topology import Topology
 from mirrorlake.devtools.bench.control import topology_of, wait_until_listed
 from mirrorlake.devtools.bench.measure import seconds_of
-from mirrorlake.groups.checkpoint_sync import Checkpoints
+from mirrorlake.groups.turns import GroupTurns
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import MemoryLog
@@ -70,7 +70,7 @@ def _timed_turns(lake: Lake, connections: Connections, topology: Topology) -> di
     groups.move(positions)
     running = _Mapped(flow.selection.selects)
     published = CheckpointTopic(flow, connections, MemoryLog())
-    checkpoints = Checkpoints(flow, deployment, running, published)
+    checkpoints = GroupTurns(flow, deployment, running, published).source
     seconds = {"first_round_seconds": seconds_of(checkpoints.checkpoint)}
     groups.move(_moved(positions, 1, 1))
     seconds["all_moved_seconds"] = seconds_of(checkpoints.checkpoint)

@@ -1,0 +1,177 @@
+"""A turn of a flow's consumer groups at the source: checkpoints of what they have committed.
+
+It asks the source once for each group, translates all that is new in one statement, and writes what
+changed. What is newest is kept in memory and read from the lake at the start, so a turn in which
+nothing moved writes nothing.
+"""
+
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from functools import partial
+
+from mirrorlake import failpoints
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import ReplicationError
+from mirrorlake.groups import logs
+from mirrorlake.groups.checkpoint_plan import (
+    Checkpoint,
+    GroupPartition,
+    plan_checkpoints,
+    selects_group,
+    to_translate,
+)
+from mirrorlake.groups.left_out import LeftOutGroups
+from mirrorlake.groups.listed_groups import ListedGroups
+from mirrorlake.groups.logs import LogStarts
+from mirrorlake.groups.named_groups import not_reported
+from mirrorlake.groups.newest_checkpoints import NewestCheckpoints
+from mirrorlake.groups.readable import Sides, readable_positions
+from mirrorlake.groups.sent_checkpoints import published
+from mirrorlake.groups.shared_topics import Direction, joined
+from mirrorlake.kafka.groups import GroupPositions
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.translate import Translator
+from mirrorlake.mm2.mirror_topics import CheckpointTopic
+from mirrorlake.offsets.positions import (
+    Committed,
+    LogEnds,
+    TopicAndPartition,
+    TopicPartitionOffset,
+    Translated,
+)
+
+
+class Checkpointing:
+    """Writes the checkpoints of one flow. For one thread, the same as `newest`."""
+
+    def __init__(
+        self,
+        flow: ResolvedFlow,
+        deployment: Deployment,
+        newest: NewestCheckpoints,
+        mirror_starts: LogStarts,
+        topic: CheckpointTopic,
+    ) -> None:
+        """`topic` publishes the checkpoints for MirrorMaker 2's clients."""
+        self._flow = flow
+        self._lake = deployment.lake
+        self._connections = connections = deployment.connections
+        self._newest = newest
+        self._mirror_starts = mirror_starts
+        self._topic = topic
+        self._translator = Translator(deployment.lake, flow.name)
+        newest.forgotten_by.append(self._translator.forget)
+        source = connections.admin(flow.source)
+        self._sides = Sides(
+            self._translate,
+            partial(logs.starts, source),
+            partial(logs.ends, source, committed=False),
+            self._mirrors,
+        )
+        self._source = connections.groups(flow.source)
+        self._listed = ListedGroups(flow, self._source)
+        self._left_out = LeftOutGroups(flow, self._lake, self._source, newest.running)
+        self._committed: Mapping[GroupPartition, Committed] = {}
+        #: What was known and answered when a turn had nothing to write: a turn about the same has
+        #: nothing either, however many positions there are.
+        self._nothing_by: object = None
+
+    def positions(self) -> dict[GroupPartition, int]:
+        """Where groups stood at the newest turn. For any thread."""
+        return {key: position.offset for key, position in self._committed.items()}
+
+    def checkpoint(self) -> list[Checkpoint]:
+        """Translate what groups have committed since the last turn; returns the rows that it wrote.
+
+        Raises ClusterUnreachable when a cluster is silent, and ReplicationError when some groups
+        were not reported; the others are written before that.
+        """
+        listing = self._listed.listing()
+        # Those that are not listed any more are asked for too: only their coordinator knows whether
+        # they are gone.
+        known = {key[0] for key, newest in self._newest.known().items() if not newest.is_gone}
+        settings = self._flow.settings
+        groups = [
+            group for group in known | listing.states.keys() if selects_group(settings, group)
+        ]
+        read_at = datetime.now(timezone.utc)
+        reported = self._source.positions(groups)
+        changed = self._changed(reported)
+        self._newest.write(changed, read_at)
+        failpoints.reached("checkpointed")
+        self._publish(changed)
+        self._left_out.note(listing)
+        if problems := [*listing.errors, *not_reported(reported.errors)]:
+            raise ReplicationError(
+                f"cluster {self._flow.source} did not report the positions of some groups "
+                f"({'; '.join(problems)}); their checkpoints stay as they are, and they are asked "
+                "for again"
+            )
+        return changed
+
+    def _changed(self, reported: GroupPositions) -> list[Checkpoint]:
+        """The rows that are to be written."""
+        everything = reported.by_partition
+        committed = self._mirrored(everything)
+        self._newest.begin_generations({key[1:] for key in committed})
+        newest = self._newest.known()
+        # As they were before the translation: one of a generation that ends meanwhile is not used
+        # again.
+        generations = self._newest.generations(key[1] for key in (*committed, *newest))
+        committed = {key: position for key, position in committed.items() if key[1] in generations}
+        self._committed = committed
+        all_told = reported.positions.keys() - reported.errors.keys()
+        elsewhere = everything.keys() - committed.keys()
+        seen = self._newest.revision, committed, generations, all_told, elsewhere
+        if seen == self._nothing_by:
+            return []
+        wanted = to_translate(committed, newest)
+        translated = readable_positions(wanted, self._sides) if wanted else {}
+        changed = [
+            replace(
+                row,
+                target_generation=generations[row.topic],
+                generation=self._newest.landed[row.topic, row.partition],
+            )
+            for row in plan_checkpoints(committed, translated, newest, all_told, elsewhere)
+            if row.topic in generations
+        ]
+        self._nothing_by = None if wanted or changed else seen
+        return changed
+
+    def _mirrored(
+        self, positions: Mapping[GroupPartition, Committed]
+    ) -> dict[GroupPartition, Committed]:
+        """Those in topics that the flow mirrors. One in a topic that was made again is of another
+        log than the map, until an operator has let its generation begin."""
+        running = self._newest.running
+        topics = {key[1] for key in positions} - running.made_again()
+        mirrored = {topic for topic in topics if running.mirrors(topic)}
+        return {key: position for key, position in positions.items() if key[1] in mirrored}
+
+    def _translate(
+        self, asked: Collection[TopicPartitionOffset]
+    ) -> dict[TopicPartitionOffset, Translated]:
+        places = {(topic, partition) for topic, partition, _ in asked}
+        translated = self._translator.translate(asked, self._newest.running.reached(places))
+        topology = self._connections.topology
+        return joined(self._lake.now, topology, Direction(self._flow), translated)
+
+    def _mirrors(self, wanted: Collection[TopicAndPartition]) -> dict[TopicAndPartition, LogEnds]:
+        """Where mirrors begin. They end behind all that the map leads to: what they lost leaves
+        it."""
+        starts = self._mirror_starts.offsets_of(wanted)
+        return {key: LogEnds(start, sys.maxsize) for key, start in starts.items()}
+
+    def _publish(self, changed: Sequence[Checkpoint]) -> None:
+        """What changed, and what an earlier turn could not publish."""
+        self._newest.unpublished.update({row.group_partition: row for row in changed})
+        there = [
+            checkpoint
+            for checkpoint in self._newest.unpublished.values()
+            if checkpoint.has_counterpart and not checkpoint.is_gone
+        ]
+        self._topic.publish(map(published, there))
+        self._newest.unpublished = {}

@@ -1,0 +1,202 @@
+"""A turn of a flow's consumer groups at the target: their positions are set there where that is
+right."""
+
+import logging
+from collections.abc import Mapping, Sequence, Set
+from typing import NamedTuple
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import ReplicationError
+from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition, with_outcome
+from mirrorlake.groups.logs import EndsNowAndThen, LogStarts
+from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_groups, with_ends
+from mirrorlake.groups.moves import change_of
+from mirrorlake.groups.named_groups import not_reported
+from mirrorlake.groups.newest_checkpoints import NewestCheckpoints
+from mirrorlake.groups.sent_checkpoints import as_kept, as_set, change_tried
+from mirrorlake.groups.sync_plan import NOT_THERE, SILENT, Keep, Move, TargetGroup, decide
+from mirrorlake.lake.changes import PendingChanges
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.offsets.positions import TopicAndPartition
+
+logger = logging.getLogger(__name__)
+
+#: How long group sync waits for a turn of the opposite flow, seconds; a command takes longer, the
+#: turn is left out.
+OTHERS_SECONDS = 2.0
+
+
+class GroupSync:
+    """Sets the positions of one flow's groups at its target. For one thread, the same as
+    `newest`."""
+
+    def __init__(
+        self,
+        flow: ResolvedFlow,
+        deployment: Deployment,
+        newest: NewestCheckpoints,
+        mirror_starts: LogStarts,
+    ) -> None:
+        self._flow = flow
+        self._lake = deployment.lake
+        self._target = deployment.connections.groups(flow.target)
+        self._newest = newest
+        self._mirror_starts = mirror_starts
+        self._mirror_ends = EndsNowAndThen(deployment.connections.admin(flow.target))
+        # before a log grows beyond a group that stood behind what it has lost
+        newest.forgotten_by.append(lambda _: self._mirror_ends.forget())
+        self._changes = PendingChanges(deployment.event_log, flow.name)
+        self._at_target: tuple[Sequence[Checkpoint], Mapping[str, TargetGroup]] = (), {}
+        #: What was known and answered when a turn had nothing to move and to write: a turn about
+        #: the same has nothing either, however many positions there are.
+        self._nothing_by: object = None
+        self._movable_by: object = None
+        self._movable: Sequence[Checkpoint] = ()
+
+    def positions(self) -> dict[GroupPartition, int]:
+        """Where groups stood at the newest turn, by the source's partitions; those with members are
+        not asked for. For any thread."""
+        checkpoints, groups = self._at_target
+        return {
+            checkpoint.group_partition: groups[checkpoint.group_id]
+            .positions[checkpoint.target]
+            .offset
+            for checkpoint in checkpoints
+            if checkpoint.group_id in groups
+            and checkpoint.target in groups[checkpoint.group_id].positions
+        }
+
+    def sync(self) -> list[Checkpoint]:
+        """Set the positions of groups at the target where that is right; returns the rows that it
+        wrote.
+
+        Raises LeaseTaken while a command moves groups between these clusters, ClusterUnreachable
+        when the target is silent, and ReplicationError when it did not report, or refused, some;
+        the others are written before that.
+        """
+        if self._lake.in_store and self._decisions().is_settled:
+            self._changes.record()
+            return []  # a lease there is paid for, each turn
+        with sole_mover(self._lake, self._flow, OTHERS_SECONDS):
+            return self._sync()
+
+    def _sync(self) -> list[Checkpoint]:
+        groups, errors, rows, wanted = self._decisions()
+        moves = self._still_movable(wanted)
+        sent: list[Sent] = []
+        try:
+            for step in move_in_steps(self._target, groups, moves):
+                sent += step
+        finally:  # whatever ends it, what the steps before it moved is written down
+            changed = self._note_moved(rows, sent)
+        refused = [move.refused for move in sent if move.refused is not None]
+        if problems := [*not_reported(errors), *refused]:
+            raise ReplicationError(
+                f"cluster {self._flow.target} did not take the positions of some groups: "
+                f"{problems[0]}"
+            )
+        return changed
+
+    def _decisions(self) -> "_Decisions":
+        """What is right for each checkpoint, by what the target says now."""
+        checkpoints = self._that_may_move()
+        starts, silent = self._mirror_starts.starts_and_silent(
+            {checkpoint.target for checkpoint in checkpoints}
+        )
+        reported, errors = target_groups(
+            self._target, {checkpoint.group_id for checkpoint in checkpoints}, starts
+        )
+        groups = with_ends(reported, checkpoints, self._mirror_ends.of)
+        self._at_target = checkpoints, groups
+        seen = self._newest.revision, checkpoints, starts, silent, groups
+        if seen == self._nothing_by:
+            return _Decisions(groups, errors, [], [])
+        known, rows, moves = self._newest.known(), list[Checkpoint](), list[Checkpoint]()
+        for checkpoint in checkpoints:
+            decision = _decided(checkpoint, groups.get(checkpoint.group_id), starts, silent)
+            if isinstance(decision, Move):
+                moves.append(checkpoint)
+            elif decision is not None:
+                row = as_kept(checkpoint, decision)
+                rows += [row] if row != known.get(row.group_partition) else []
+        self._nothing_by = None if rows or moves else seen
+        return _Decisions(groups, errors, rows, moves)
+
+    def _that_may_move(self) -> Sequence[Checkpoint]:
+        known, running = self._newest.known(), self._newest.running
+        refused = {topic for topic in self._newest.topics if running.refuses(topic)}
+        if self._movable_by != (self._newest.revision, refused):
+            self._movable_by = self._newest.revision, refused
+            self._movable = [
+                checkpoint
+                for checkpoint in known.values()
+                if checkpoint.has_counterpart
+                and not checkpoint.is_gone
+                and checkpoint.topic not in refused
+            ]
+        return self._movable
+
+    def _still_movable(self, moves: Sequence[Checkpoint]) -> list[Checkpoint]:
+        """Those whose target topic is the one that it was, as the target says now."""
+        if not moves:
+            return []
+        self._newest.running.check_targets()
+        known = self._newest.known()
+        return [checkpoint for checkpoint in moves if checkpoint.group_partition in known]
+
+    def _note_moved(self, rows: Sequence[Checkpoint], sent: Sequence[Sent]) -> list[Checkpoint]:
+        """Write down what is kept as it is, and what became of moves; returns the rows that say
+        something new."""
+        tried = [move for move in sent if move.kept is None]
+        self._changes.add(change_of(*change_tried(move)) for move in tried)
+        rows = list(rows)
+        rows += [as_kept(move.checkpoint, move.kept) for move in sent if move.kept is not None]
+        rows += [with_outcome(as_set(move), move.refused is None, move.refused) for move in tried]
+        # Once: it looks at all positions. Those of a topic that was made again meanwhile are none.
+        known = self._newest.known()
+        living = [row for row in rows if row.group_partition in known]
+        changed = [row for row in living if row != known[row.group_partition]]
+        self._newest.write(changed)
+        self._newest.unpublished.update(
+            {
+                row.group_partition: row
+                for row in map(as_set, tried)
+                if row.own_reason and row.group_partition in known
+            }
+        )
+        self._changes.record()
+        if tried:
+            flow, count = self._flow, sum(move.refused is None for move in tried)
+            logger.info("flow %s: set %d positions on %s", flow.name, count, flow.target)
+        return changed
+
+
+class _Decisions(NamedTuple):
+    """How groups stand at the target, by group why one was not reported, what is to be written
+    down, and what is moved."""
+
+    groups: Mapping[str, TargetGroup]
+    errors: Mapping[str, str]
+    rows: list[Checkpoint]
+    moves: list[Checkpoint]
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is to be moved, and nothing to be written down."""
+        return not (self.rows or self.moves or self.errors)
+
+
+def _decided(
+    checkpoint: Checkpoint,
+    group: TargetGroup | None,
+    starts: Mapping[TopicAndPartition, int],
+    silent: Set[TopicAndPartition],
+) -> Move | Keep | None:
+    """What becomes of one position; None where it stays as it is known."""
+    if group is None:
+        return None
+    if checkpoint.target in starts:
+        return decide(checkpoint, group)
+    if checkpoint.synced:
+        return None
+    return Keep(SILENT if checkpoint.target in silent else NOT_THERE)
