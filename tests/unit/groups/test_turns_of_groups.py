@@ -207,3 +207,12 @@ def test_what_was_moved_while_the_lake_took_no_news_is_recorded_by_the_next_turn
     monkeypatch.setattr(log, "record", lambda _, rows: recorded.extend(r.resource for r in rows))
     turn.groups.target.sync()
     assert len(turn.moved) == len(recorded) == 2
+
+
+def test_where_the_map_ended_says_nothing_of_a_mirror_that_is_over(tmp_path: Path) -> None:
+    turn = Watching(tmp_path, ALICE, BOB)
+    translator = turn.groups.source._translator
+    assert translator._ends is not None and translator._ends.keys() == {ALICE[1:], BOB[1:]}
+    turn.flow.over = {ALICE[1]}
+    turn.groups.source.checkpoint()
+    assert translator._ends.keys() == {BOB[1:]}
