@@ -89,9 +89,10 @@ class ParkedReplay:
         same replay was ended by a kill. Raises InputError, LeaseTaken, ReplicationError."""
         flow = self._asked.flow
         with Lease(self._lake, f"replay of what flow {flow.name} has parked"):
-            if self._asked.start_over:
-                self._map_what_was_sent(stop, report)
             planned = self.plan()
+            if planned.replaces is not None and planned.resend.records:
+                self._map_what_was_sent(planned.replaces, stop, report)
+                planned = self.plan()
             resend = planned.resend
             if planned.replaces is not None:
                 self._note(self._still_there(planned.replaces))
@@ -115,12 +116,11 @@ class ParkedReplay:
         )
 
     def _map_what_was_sent(
-        self, stop: threading.Event, report: Callable[[BatchReport], None]
+        self, known: Resend, stop: threading.Event, report: Callable[[BatchReport], None]
     ) -> None:
         """Write the rows of the map that a process did not come to that was killed behind its last
         transaction: the one that starts over leaves out what they name."""
-        known = self._steps.find("replay", self._asked.flow.source, self._asked.request)
-        if known is None or known.target_id != self._steps.admin.cluster_id():
+        if known.target_id != self._steps.admin.cluster_id():
             return
         left = self._living(known)
         if left.parts:
