@@ -8,7 +8,7 @@ from typing import Any
 
 from mirrorlake import failpoints
 from mirrorlake.control.target_generations import MADE_SECONDS, until_known
-from mirrorlake.errors import InputError
+from mirrorlake.errors import ClusterUnreachable, InputError
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.stage_index import StageFiles
@@ -99,6 +99,20 @@ class Steps:
                 "lost what it had acknowledged; start over with --start-over"
             )
 
+    def _check_still_there(self, resend: Resend) -> None:
+        """Raise where what was sent is not there, or where the cluster does not say that it is: the
+        next call has the same question."""
+        self._check_targets(resend)
+        mapped, _ = self.lost_ends(resend)
+        answers = self.admin.end_offsets(mapped.keys(), committed=False, skip_silent=True)
+        for topic, partition in sorted(mapped.keys() - answers.keys()):
+            raise ClusterUnreachable(
+                f"cluster {self.admin.alias} does not say where {topic}-{partition} ends, so it is "
+                f"not known whether all that {resend.name} has sent is there; give the same command "
+                "again",
+                alias=self.admin.alias,
+            )
+
     def lost_ends(self, resend: Resend) -> tuple[Ends, Ends]:
         """Up to where a resend had sent records, by target partition, in topics that are there; and
         where the logs end that have lost some of them."""
@@ -132,7 +146,7 @@ class Steps:
         resend = planned.resend if planned.continued else self._begin(planned)
         outcome = Sender(self.deployment, self.stage, resend, sending).send(stop)
         if outcome.complete:
-            self._check_targets(resend)
+            self._check_still_there(resend)
             failpoints.reached("resend-sent")
             outcome.extras = rest(resend)
             outcome.complete = outcome.extras.complete

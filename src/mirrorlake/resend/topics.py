@@ -101,10 +101,9 @@ def ends_of_topics(admin: ClusterAdmin, topics: Mapping[str, int]) -> dict[str, 
 
 def made_again(admin: ClusterAdmin, parts: Iterable[ResentTopic]) -> set[str]:
     """The target topics of parts of a resend that are gone, or other ones than when it began: what
-    was sent there is gone with them. Raises ClusterUnreachable."""
-    noted = {part.target_topic: part.topic_id for part in parts if part.topic_id}
-    if not noted:
-        return set()
+    was sent there is gone with them. Of one whose id was not known then only that it is gone shows.
+    Raises ClusterUnreachable."""
+    noted = {part.target_topic: part.topic_id for part in parts}
     there, missing = admin.identities(sorted(noted))
-    others = {name for name, topic in there.items() if topic.topic_id != noted[name]}
+    others = {name for name, topic in there.items() if noted[name] not in ("", topic.topic_id)}
     return others | missing

@@ -16,7 +16,7 @@ from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.resend import steps
 from mirrorlake.resend.note import Resend, ResentTopic
 from mirrorlake.resend.sender import Sending, SendOutcome
-from mirrorlake.testing import MemoryLake
+from mirrorlake.testing import MemoryCluster, MemoryLake
 
 #: A hundred records of t between offsets 200 and 499.
 PICKED = ResentTopic("t", "u", (StagedRange("east", "t", 3, 0, 200, 499, 100),))
@@ -39,7 +39,8 @@ def sent(
         return SendOutcome({"u": at_target}, complete=True)
 
     monkeypatch.setattr(steps, "Sender", lambda *_: SimpleNamespace(send=send))
-    connections = SimpleNamespace(admin=lambda _: None)
+    cluster = MemoryCluster("west", {"u": [0]})
+    connections = SimpleNamespace(admin=lambda _: cluster)
     event_log: Any = MemoryLog()
     lake = MemoryLake({"not_in_stage": lost, "mapped_ends": ()})
     deployment = Deployment(lake, cast(Any, connections), event_log)

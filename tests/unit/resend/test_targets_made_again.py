@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from mirrorlake.config.topology import load_topology
-from mirrorlake.errors import InputError
+from mirrorlake.errors import ClusterUnreachable, InputError
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import MemoryLog
 from mirrorlake.lake.deployment import Deployment
@@ -102,11 +102,34 @@ def test_nor_where_the_target_has_lost_what_it_had_acknowledged(
     made.check_can_go_on(begun)
 
 
-def test_of_one_that_an_earlier_version_began_nothing_is_known(
+def test_of_one_without_ids_only_that_a_topic_is_gone_is_known(
     made: Steps, cluster: MemoryCluster
 ) -> None:
+    """An earlier version began it, or the target did not say them in time."""
+    cluster.make("u", 0)
     cluster.make("w", 0)
     made.check_can_go_on(made.new("replay", "east", {}, PARTS))
+    cluster.delete("u")
+    with pytest.raises(InputError, match="topic u of cluster west was deleted"):
+        made.check_can_go_on(made.new("replay", "east", {}, PARTS))
+
+
+def test_it_is_not_complete_while_a_leader_does_not_say_what_it_has(
+    begun: Resend,
+    made: Steps,
+    cluster: MemoryCluster,
+    deployment: Deployment,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lake: Any = deployment.lake
+    lake.answers["mapped_ends"] = [{"target_topic": "w", "partition": 0, "target_position": 7}]
+    cluster.silent = {("w", 0)}
+    sent = SendOutcome({"u": 10, "w": 10}, complete=True)
+    monkeypatch.setattr(steps, "Sender", lambda *_: SimpleNamespace(send=lambda _stop: sent))
+    with pytest.raises(ClusterUnreachable, match="w-0 ends.* give the same command again"):
+        made.carry_out(PlannedResend(begun, continued=True), Sending(), threading.Event())
+    log: Any = made.event_log
+    assert not [row for _, row in log.rows if (row.after or "").startswith("records=")]
 
 
 def test_it_is_not_complete_where_that_happens_meanwhile(
