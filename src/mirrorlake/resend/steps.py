@@ -108,8 +108,8 @@ class Steps:
         for topic, partition in sorted(mapped.keys() - answers.keys()):
             raise ClusterUnreachable(
                 f"cluster {self.admin.alias} does not say where {topic}-{partition} ends, so it is "
-                f"not known whether all that {resend.name} has sent is there; give the same command "
-                "again",
+                f"not known whether all that {resend.name} has sent is there; give the same "
+                "command again",
                 alias=self.admin.alias,
             )
 
