@@ -192,7 +192,8 @@ def test_a_session_that_dies_ends_the_run_which_says_so(
     """No other JVM can be had in that process: who started it starts it again."""
     create_topic(clusters.east, topic_name)
     fill(clusters.east, topic_name, "a", 10, 1)
-    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    flow, by_spark = {"topics": [topic_name]}, {"small_batch_records": 0}
+    topology = write_topology(tmp_path, clusters.east, clusters.west, flow, by_spark)
     run = start_run(topology)
     until(partial(arrived, clusters.west, f"east.{topic_name}", 10), "it runs")
     (jvm,) = [
