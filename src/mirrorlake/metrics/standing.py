@@ -56,7 +56,7 @@ class Standing:
             facts,
             in_force=tuple(_in_force(each, facts.flows, topology) for each in here),
             stands_by=tuple(name for name in replicator.wanted if name not in running),
-            unsettled=replicator.unsettled,
+            unsettled=replicator.take_over.unsettled,
             # its own thread has begun, where no flow is to run too: there may be no other one
             workers=(WorkerFacts("run", "working", 0), *map(_worker, replicator.workers)),
             incidents=replicator.event_log.incidents.open_kind_counts(),

@@ -5,7 +5,7 @@ that never comes, for as long as the run lasts.
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import MirrorlakeError
@@ -24,28 +24,35 @@ class NotedModes:
     replicator.
 
     Records go on where the lake takes no note: `error` is why it did not take the last one, None
-    where it did.
+    where it did. One that `keeps` how flows run, as a command does, notes only the objectives.
     """
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, *, once: bool, keeps: bool) -> None:
         self.error: MirrorlakeError | None = None
-        self._lake = lake
+        self._lake, self._keeps = lake, keeps
+        self._mode: Mode = "once" if once else "continuous"
         self._topology: Topology | None = None
         # what the lake has not taken yet
         self._modes: dict[str, Mode] = {}
         self._gone: set[str] = set()
         self._tenures: dict[str, Tenure] = {}
 
-    def fresh(self, tenures: Mapping[str, Tenure]) -> list[str]:
-        """The flows of which these tenures are other ones than when this was asked last."""
+    def follow(
+        self, topology: Topology, tenures: Mapping[str, Tenure], always: bool = False
+    ) -> None:
+        """Note how the flows run that this process has taken the lease of since: what ran them
+        before may have noted how it did. `always` notes the objectives at least."""
         fresh = [name for name, tenure in tenures.items() if self._tenures.get(name) != tenure]
         self._tenures |= tenures
-        return fresh
+        if fresh or always:
+            self.note(topology, fresh, self._mode)
 
-    def note(self, topology: Topology, modes: Mapping[str, Mode], gone: Iterable[str] = ()) -> None:
-        """Note the objectives of a file, and how flows run by now; see `note_objectives`."""
+    def note(
+        self, topology: Topology, flows: Sequence[str], mode: Mode, gone: Iterable[str] = ()
+    ) -> None:
+        """Note the objectives of a file, and how these flows run by now; see `note_objectives`."""
         self._topology = topology
-        self._modes |= modes
+        self._modes |= {} if self._keeps else dict.fromkeys(flows, mode)
         self._gone |= {*gone}
         self._write()
 

@@ -2,17 +2,53 @@
 first time takes seconds."""
 
 import logging
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mirrorlake.lake.lake import Lake
+from mirrorlake.run.leases import Leases
 from mirrorlake.worker import Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
 
 #: How long to wait after the first, second, … time that it failed, seconds.
 PAUSES = (5.0, 30.0, 120.0)
+
+
+class TakeOver:
+    """Has one ready as soon as this process stands by. For the thread of a replicator; `unsettled`
+    for any."""
+
+    def __init__(self, lake: Lake, leases: Leases, stopping: threading.Event) -> None:
+        self._lake, self._leases, self._stopping = lake, leases, stopping
+        self._preparing: Worker | None = None
+
+    def follow(self) -> None:
+        """Begin with it, if this process stands by."""
+        if self._leases.stands_by and self._preparing is None and self._needs_session:
+            self._preparing = preparing(self._lake, self._stands_by)
+            self._preparing.start()
+
+    @property
+    def unsettled(self) -> str | None:
+        """Why another process should not end yet for this one to go on: None where it may, also
+        where the session could not be prepared, which only takes longer then."""
+        if not self._leases.are_settled:
+            return "whether this process works, or stands by, is not known yet"
+        unprepared = self._preparing is None or self._preparing.state == "working"
+        if self._stands_by() and self._needs_session and unprepared:
+            return "the session is being prepared for a take-over"
+        return None
+
+    @property
+    def _needs_session(self) -> bool:
+        """Whether a take-over needs one, or this process has one."""
+        return self._lake.later_session is None
+
+    def _stands_by(self) -> bool:
+        return self._leases.stands_by and not self._stopping.is_set()
 
 
 def preparing(lake: Lake, stands_by: Callable[[], bool]) -> Worker:

@@ -13,21 +13,19 @@ from mirrorlake.errors import ClusterUnreachable, MirrorlakeError, ReplicationEr
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.identity import store_identity
 from mirrorlake.lake.lease import locks_work
-from mirrorlake.lake.objectives import Mode
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.run.control_loop import beat_once
 from mirrorlake.run.edits import Edits, in_force
 from mirrorlake.run.first_start import note_starts_known
-from mirrorlake.run.flow_worker import TRANSIENT_KINDS
 from mirrorlake.run.flows_here import FlowsHere, ReportBatch, Running, Sampled
 from mirrorlake.run.landings_here import LandingsHere
 from mirrorlake.run.leases import Leases
 from mirrorlake.run.noted_modes import NotedModes
 from mirrorlake.run.options import RunOptions, stopped_early
 from mirrorlake.run.other_process import check_alone
-from mirrorlake.run.preparing import preparing
-from mirrorlake.run.silent_clusters import asking, judged_late
+from mirrorlake.run.preparing import TakeOver
+from mirrorlake.run.silent_clusters import SilentClusters, judged_late, note_refused
 from mirrorlake.run.upkeep import UpkeepWorker
 from mirrorlake.run.watch import TopologyWatch
 from mirrorlake.spark.causes import as_mirrorlake_error
@@ -58,10 +56,7 @@ class Replicator:
         self.event_log = deployment.event_log
         #: Whether what is to run has been started.
         self.begun = False
-        self._preparing: Worker | None = None  # for a take-over
-        #: Clusters that were not asked when the flows were judged, and who asks for them.
-        self._silent: frozenset[str] = frozenset()
-        self._asking: Worker | None = None
+        self._silent = SilentClusters(waits=not options.once)
         #: Flows of which it is not known where they begin, with their sources.
         self._unbegun: dict[str, str] = {}
         self._stage = StageFiles(lake)
@@ -72,6 +67,8 @@ class Replicator:
         self._leases = Leases(
             deployment, once=options.once, standby=options.standby, brief=options.keeps_modes
         )
+        #: What it has ready while it stands by.
+        self.take_over = TakeOver(lake, self._leases, self._stop)
         #: Keeps the tables small while this process writes them.
         self._upkeep: UpkeepWorker | None = None
         if isinstance(lake, PathLake):  # a catalog's platform does it
@@ -79,7 +76,7 @@ class Replicator:
             # a run with an end may come to it before that thread comes to a turn
             lake.tables.kept_up = not options.once
         self._errors: list[MirrorlakeError] = []
-        self._modes = NotedModes(lake)
+        self._modes = NotedModes(lake, once=options.once, keeps=options.keeps_modes)
         self._landings = LandingsHere(
             self._stage, self._leases, once=options.once, note=self._errors.append
         )
@@ -193,30 +190,8 @@ class Replicator:
     def _follow_leases(self) -> None:
         """Begin with what other processes left to this one, and end what they took."""
         self._here.follow(self._deployment)
-        self._note_tenures()
-        if self._leases.stands_by and self._preparing is None and self._needs_session:
-            self._preparing = preparing(self.lake, self._stands_by)
-            self._preparing.start()
-
-    @property
-    def unsettled(self) -> str | None:
-        """Why another process should not end yet for this one to go on: None where it may, also
-        where the session could not be prepared, which only takes longer then."""
-        if not self._leases.are_settled:
-            return "whether this process works, or stands by, is not known yet"
-        preparing = self._preparing
-        unprepared = preparing is None or preparing.state == "working"
-        if self._stands_by() and self._needs_session and unprepared:
-            return "the session is being prepared for a take-over"
-        return None
-
-    @property
-    def _needs_session(self) -> bool:
-        """Whether a take-over needs one, or this process has one."""
-        return self.lake.later_session is None
-
-    def _stands_by(self) -> bool:
-        return self._leases.stands_by and not self._stop.is_set()
+        self._modes.follow(self.topology, self._here.tenures)
+        self.take_over.follow()
 
     def _edits(self, begun_with: Topology) -> Edits | None:
         """Who follows the topology file; None where there is none to follow."""
@@ -236,13 +211,13 @@ class Replicator:
         """Judge flows of which a cluster was away before, once it answers: one that must not run
         ends, and is an incident, as topics are left out that must not be mirrored. One that waits
         for leaders of its source begins."""
-        if self._asking is None or not self._asking.ended.is_set():
+        if not self._silent.answered:
             return
-        silent = self._silent
+        silent = self._silent.aliases
         try:
-            self._apply(self._refuse(silent))
+            self._apply(self._judged_late(silent))
         except BaseException:  # what it leaves undone, the next judgement does
-            self._ask_for(silent)
+            self._silent.ask_for(self._connections, silent)
             raise
 
     def _judge_at_last(self) -> None:
@@ -250,34 +225,22 @@ class Replicator:
         answered since: then no rule has looked at what was done there."""
         worked = all(running.worker.error is None for running in self.running)
         going = (flow for flow in self._flows if not flow.paused)
-        silent = self._silent.intersection(aliases_of(going))
+        silent = self._silent.aliases.intersection(aliases_of(going))
         if silent and worked and not self._landings.errors:
-            preflight = self._refuse(silent)
+            preflight = self._judged_late(silent)
             away = sorted(silent & preflight.silent.keys())
             unknown = [ClusterUnreachable(preflight.silent[each], alias=each) for each in away]
             self._complaints = [*preflight.complaints(), *unknown]
 
-    def _refuse(self, silent: Collection[str]) -> Preflight:
-        """End flows that must not run, as is known now, each with an incident; returns the
-        others."""
+    def _judged_late(self, silent: Collection[str]) -> Preflight:
+        """End flows that must not run, as is known now; returns the others."""
         preflight, refused = judged_late(self._deployment, self._flows, silent)
         # Else a batch that is on its way would close the incident, as it comes through.
         self._here.halt(refused)
         # Before they are no flows of this run: a judgement behind that knows nothing of them.
-        for name, why in refused.items():
-            self.event_log.incidents.close_kinds([name], TRANSIENT_KINDS)
-            self.event_log.incidents.open(name, why.incident_kind, why)
-            logger.error("%s; flow %s has ended", why, name)
+        note_refused(self.event_log, refused)
         self._errors += refused.values()
         return preflight
-
-    def _ask_for(self, silent: Collection[str]) -> None:
-        if self._asking is not None:
-            self._asking.stop()
-        self._silent, self._asking = frozenset(silent), None
-        if self._silent and not self._options.once:
-            self._asking = asking(self._connections, self._silent)
-            self._asking.start()
 
     def _apply(self, preflight: Preflight) -> None:
         """Make what runs what is wanted: flows that are the same go on undisturbed."""
@@ -291,7 +254,8 @@ class Replicator:
         self._here.keep(wanted, preflight)
         waits = note_starts_known(self._deployment, wanted.values(), self._options.once)
         self._unbegun = {name: wanted.pop(name).source for name in waits}
-        self._ask_for(preflight.silent.keys() | self._unbegun.values())
+        silent = preflight.silent.keys() | self._unbegun.values()
+        self._silent.ask_for(self._connections, silent)
         if self._options.once:
             self._beat(list(wanted.values()))
         self._apply_landings(preflight)
@@ -300,19 +264,7 @@ class Replicator:
         # After the start of all that takes its time to start: in a new lake this takes as long as
         # the first batch. How flows run with an end is noted once this process has them.
         if not self._options.once:
-            self._note(list(wanted), "continuous", gone=before)
-
-    def _note_tenures(self, always: bool = False) -> None:
-        """Have the lake know how the flows run that this process has taken the lease of since: what
-        ran them before may have noted how it did. `always` has it know the objectives at least."""
-        fresh = self._modes.fresh(self._here.tenures)
-        if fresh or always:
-            self._note(fresh, "once" if self._options.once else "continuous")
-
-    def _note(self, flows: Sequence[str], mode: Mode, gone: Sequence[str] = ()) -> None:
-        """Have the lake know the objectives of the flows, and how these of them run."""
-        modes = dict[str, Mode]() if self._options.keeps_modes else dict.fromkeys(flows, mode)
-        self._modes.note(self._connections.topology, modes, gone)
+            self._modes.note(self.topology, list(wanted), "continuous", gone=before)
 
     def _beat(self, flows: Sequence[ResolvedFlow]) -> None:
         """One heartbeat a flow for a run with an end, before landing asks for the ends: this run
@@ -339,8 +291,9 @@ class Replicator:
         """End everything; in a run that came to its end, sample where it is. What did not end in
         order is an error of the run."""
         names = self._here.wanted
-        self._note_tenures(always=self._options.once and self.begun)
-        self._ask_for(())
+        always = self._options.once and self.begun
+        self._modes.follow(self.topology, self._here.tenures, always)
+        self._silent.ask_for(self._connections, ())
         self._landings.stop()
         self._here.stop()
         if self._upkeep is not None:
@@ -357,7 +310,8 @@ class Replicator:
             ]
         self._leases.close()
         if self._stop.is_set() and not self._options.once:
-            self._note([name for name in names if self._here.is_deserted(name)], "stopped")
+            deserted = [name for name in names if self._here.is_deserted(name)]
+            self._modes.note(self.topology, deserted, "stopped")
         self._modes.again()
         if self._modes.error is not None:
             self._errors.append(self._modes.error)

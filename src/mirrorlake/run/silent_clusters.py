@@ -2,6 +2,7 @@
 single leaders: no rule has looked at what these flows do there, or it is not known where they
 begin."""
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
@@ -13,11 +14,43 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnreachable, ClusterUnusable, ReplicationError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.event_log import EventLog
+from mirrorlake.run.flow_worker import TRANSIENT_KINDS
 from mirrorlake.spark.causes import as_mirrorlake_error
 from mirrorlake.worker import Worker
 
+logger = logging.getLogger(__name__)
+
 #: How long it takes until they are asked again, seconds.
 ASK_SECONDS = 10.0
+
+
+class SilentClusters:
+    """Those of one run, and the thread that asks for them where the run `waits`. For the thread of
+    a replicator.
+
+    Attributes:
+        aliases: the clusters.
+    """
+
+    def __init__(self, waits: bool) -> None:
+        self.aliases: frozenset[str] = frozenset()
+        self._waits = waits
+        self._asking: Worker | None = None
+
+    @property
+    def answered(self) -> bool:
+        """Whether one of them has answered since they were asked for."""
+        return self._asking is not None and self._asking.ended.is_set()
+
+    def ask_for(self, connections: Connections, aliases: Collection[str]) -> None:
+        """It is these from now on."""
+        if self._asking is not None:
+            self._asking.stop()
+        self.aliases, self._asking = frozenset(aliases), None
+        if self.aliases and self._waits:
+            self._asking = asking(connections, self.aliases)
+            self._asking.start()
 
 
 def asking(connections: Connections, aliases: Collection[str]) -> Worker:
@@ -54,6 +87,14 @@ def judged_late(
         preflight = judged(lake, connections, [flow for flow in flows if flow.name not in late])
     refused = {**_refused(preflight), **late}
     return preflight, {name: ReplicationError(str(why)) for name, why in refused.items()}
+
+
+def note_refused(event_log: EventLog, refused: Mapping[str, ReplicationError]) -> None:
+    """Flows have ended that must not run: each is an incident, and nothing else of it is."""
+    for name, why in refused.items():
+        event_log.incidents.close_kinds([name], TRANSIENT_KINDS)
+        event_log.incidents.open(name, why.incident_kind, why)
+        logger.error("%s; flow %s has ended", why, name)
 
 
 def _refused(preflight: Preflight) -> dict[str, Problem]:

@@ -27,7 +27,7 @@ def standing(directory: Path, runs: bool, wants: bool = True, **settings: object
         topology=topology,
         running=[running] if runs else [],
         wanted=[FLOW] * wants,
-        unsettled=None if runs else "the session is being prepared",
+        take_over=SimpleNamespace(unsettled=None if runs else "the session is being prepared"),
         workers=[],
         event_log=SimpleNamespace(incidents=SimpleNamespace(open_kind_counts=dict)),
     )

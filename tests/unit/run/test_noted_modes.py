@@ -58,7 +58,7 @@ def test_what_the_lake_did_not_take_is_noted_once_more(
     lake, deployment = setting
     note_objectives(lake, deployment.connections.topology, {FLOW: "stopped"})
     made, refusing = replicating(deployment), Refusing(monkeypatch)
-    made._note([FLOW], "continuous")
+    made._modes.note(made.topology, [FLOW], "continuous")
     assert modes(lake) == {FLOW: "stopped"}
     monkeypatch.setattr(replicator, "WATCH_SECONDS", 0.0)
     monkeypatch.setattr(replicator, "LOOK_SECONDS", 0.0)
@@ -75,7 +75,7 @@ def test_a_note_that_never_came_through_is_an_error_of_the_run(
 ) -> None:
     made = replicating(setting[1])
     Refusing(monkeypatch)
-    made._note([FLOW], "continuous")
+    made._modes.note(made.topology, [FLOW], "continuous")
     made._end()
     assert [str(error) for error in made._errors] == [
         "noting the objectives of the flows stopped: the store is away"
@@ -88,7 +88,7 @@ def test_the_newest_of_several_notes_counts(
     made = replicating(setting[1])
     Refusing(monkeypatch)
     for mode in ("continuous", "stopped", "stopped"):
-        made._note([FLOW], mode)  # type: ignore[arg-type]
+        made._modes.note(made.topology, [FLOW], mode)  # type: ignore[arg-type]
     assert modes(setting[0]) == {FLOW: "stopped"}
 
 
@@ -112,7 +112,7 @@ def test_a_command_that_brings_a_flow_to_its_end_says_nothing_of_how_it_runs(
     monkeypatch.setattr(drain, "_is_free", lambda *_: (True, None))
     assert drain.drain(deployment, deployment.connections.topology.flow(FLOW)).complete
     made = Replicator(deployment, [], asked[0])
-    made._note([FLOW], "once")
+    made._modes.note(made.topology, [FLOW], "once")
     assert modes(lake) == {FLOW: "continuous"}
 
 
@@ -140,7 +140,7 @@ def test_a_run_with_an_end_says_nothing_of_a_flow_that_another_process_runs(
     note_objectives(lake, deployment.connections.topology, {FLOW: "continuous"})
     made = replicating(deployment, once=True)
     worker = applying(made, monkeypatch)
-    made._note_tenures(always=True)
+    made._modes.follow(made.topology, made._here.tenures, always=True)
     assert modes(lake) == {FLOW: "continuous"}
     worker.tenures = 1
     made._follow_leases()

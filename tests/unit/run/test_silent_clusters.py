@@ -55,10 +55,10 @@ def run(tmp_path: Path, east: MemoryCluster, monkeypatch: pytest.MonkeyPatch) ->
 
     def apply(preflight: Preflight) -> None:
         made.applied.append([flow.name for flow in preflight.flows])  # type: ignore[attr-defined]
-        made._ask_for(preflight.silent)
+        made._silent.ask_for(preflight.connections, preflight.silent)
 
     made._apply = apply  # type: ignore[method-assign]
-    made._ask_for(["east"])
+    made._silent.ask_for(made._connections, ["east"])
     return made
 
 
@@ -70,7 +70,7 @@ def answers_as_west(east: MemoryCluster) -> None:
 
 def is_judged(run: Replicator) -> None:
     """Once the cluster has answered who asks for it."""
-    thread = run._asking
+    thread = run._silent._asking
     assert thread is not None
     until(thread.ended.is_set, "it answers")
     run._judge_again()
@@ -186,7 +186,7 @@ def test_what_could_not_be_applied_is_judged_once_more(
 
     run._apply = applied  # type: ignore[method-assign]
     for _ in range(2):
-        thread = run._asking
+        thread = run._silent._asking
         assert thread is not None
         until(thread.ended.is_set, "it answers")
         if calls[0]:
@@ -200,9 +200,9 @@ def test_what_could_not_be_applied_is_judged_once_more(
 
 
 def test_a_run_with_an_end_does_not_wait_for_it(run: Replicator) -> None:
-    run._options = RunOptions(once=True)
-    run._ask_for(["east"])
-    assert run._asking is None
+    run._silent._waits = False
+    run._silent.ask_for(run._connections, ["east"])
+    assert run._silent._asking is None and run._silent.aliases == {"east"}
 
 
 def at_its_end(run: Replicator) -> None:
