@@ -1,6 +1,7 @@
 """Running the replicator, in this process or as a command that can be killed, and comparing both
 sides exactly."""
 
+import atexit
 import os
 import subprocess
 import sys
@@ -145,10 +146,10 @@ def start_run(topology: Path, *flags: str, **environment: str) -> "subprocess.Po
 
 def start_command(topology: Path, *arguments: str, **environment: str) -> "subprocess.Popen[bytes]":
     """Any command of mirrorlake, as a process; its output goes to run.log beside the topology
-    file."""
+    file. What a test that fails leaves running ends with the tests."""
     command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(topology), *arguments]
     with (topology.parent / "run.log").open("ab") as log:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             command,
             stdout=log,
             stderr=log,
@@ -156,6 +157,8 @@ def start_command(topology: Path, *arguments: str, **environment: str) -> "subpr
             cwd=topology.parent,
             env={**os.environ, "MIRRORLAKE_CORES": "2", **environment},
         )
+    atexit.register(process.kill)  # nothing, once it has been waited for
+    return process
 
 
 def finish(run: "subprocess.Popen[bytes]", seconds: float = 400) -> int:
