@@ -16,6 +16,8 @@ from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.run.target_losses import ends_below
 from mirrorlake.verify.not_compared import (
+    NO_ANSWER,
+    NO_WORD,
     NOT_STAGED,
     NotCompared,
     PartitionFacts,
@@ -25,7 +27,7 @@ from mirrorlake.verify.not_compared import (
     reasons,
 )
 from mirrorlake.verify.partition_scope import PartitionScope
-from mirrorlake.verify.ranges import Extent
+from mirrorlake.verify.ranges import Extent, without
 from mirrorlake.verify.scope import FlowScope
 
 
@@ -49,6 +51,9 @@ def find_not_compared(
     skipped = [stretch for one in facts if (stretch := maybe_skipped(one))]
     for ones in (maybe, skipped):  # each has one of a partition
         stretches += _not_staged(scope, ones)
+    stretches += [
+        stretch for one in compared if not aside(one.topic) for stretch in _unseen(scope, one)
+    ]
     flow = scope.flow
     incidents = lake.ask("verify_waits", flow=flow.name, prefix=f"{flow.source}->")
     stretches += _went_back(scope, facts, incidents)
@@ -58,7 +63,7 @@ def find_not_compared(
         if why is not None:
             held.append(replace(stretch, reason=why[0], detail=why[1]))
         else:
-            (held if stretch.last is None else free).append(stretch)
+            (held if stretch.reason == NO_ANSWER else free).append(stretch)
     return held, free
 
 
@@ -96,6 +101,18 @@ def _at_source(scope: FlowScope, key: TopicAndPartition) -> tuple[int, int] | No
     if key[0] in scope.hidden:
         return None
     return scope.source_bounds.get(key) if key in scope.source_partitions else (0, 0)
+
+
+def _unseen(scope: FlowScope, one: PartitionScope) -> list[NotCompared]:
+    """What is mapped and not proven of a partition that the flow selects no more, and that the
+    source may have and does not show."""
+    if one.topic in scope.selected or not scope.is_hidden(one):
+        return []
+    proven = [audited.extent for audited in one.audited if audited.proven]
+    return [
+        NotCompared(*one.key, one.generation, *extent, NO_ANSWER, detail=NO_WORD)
+        for extent in without((one.first, one.end - 1), proven)
+    ]
 
 
 def _went_back(

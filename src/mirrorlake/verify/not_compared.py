@@ -14,6 +14,7 @@ from mirrorlake.verify.ranges import Extent, without
 NOT_STAGED, NOT_MAPPED, IN_FLIGHT = "not_staged", "not_mapped", "in_flight"
 PAUSED, REFUSED, STOPPED = "paused", "refused", "stopped"
 NO_ANSWER, INTERRUPTED = "no_answer", "interrupted"
+NO_WORD = "the source does not say what it has of it"
 #: Incidents that hold no record up.
 _HARMLESS = frozenset(
     {
@@ -99,8 +100,7 @@ def maybe_not_staged(known: PartitionFacts) -> NotCompared | None:
     looked up: it may hold transaction markers alone."""
     generation, landed = known.landed
     if known.source is None:
-        detail = "the source does not say what it has of it"
-        return NotCompared(*known.key, generation, landed, None, NO_ANSWER, detail=detail)
+        return NotCompared(*known.key, generation, landed, None, NO_ANSWER, detail=NO_WORD)
     start, end = known.source
     first = max(start, landed) if known.same else start
     return NotCompared(*known.key, generation, first, end - 1, NOT_STAGED) if first < end else None

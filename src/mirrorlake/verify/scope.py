@@ -81,7 +81,7 @@ class FlowScope:
         self._source_configs = describe_topic_configs(source, sorted(topics)).configs
         identities, missing = source.identities(sorted(topics))
         self._source_ids = {name: topic.topic_id for name, topic in identities.items()}
-        self.hidden = frozenset(self.selected - identities.keys() - missing)
+        self.hidden = frozenset(topics - identities.keys() - missing)
         #: When what is known of the flow was compared last; None: nothing was.
         self.audited_at: datetime | None = None
         self._audited = self._read_audits()
