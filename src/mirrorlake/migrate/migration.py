@@ -7,7 +7,7 @@ does what is left.
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -46,23 +46,28 @@ LOOK_SECONDS = 2.0
 class _WaveGroups:
     """Groups of a wave: states by group, and the positions that are to be moved; `lost` are those
     in partitions that only the copy which they leave has: group, topic and partition. `unbegun` are
-    partitions that only the other copy has, and in which the group has no position."""
+    partitions that only the other copy has, and in which the group has no position. `stranded` are
+    groups, and the copies that they stand in, of which the flow has none."""
 
     states: Mapping[str, str]
     positions: Mapping[tuple[str, Pair], Committed]
     lost: Sequence[GroupPartition]
     unbegun: Sequence[GroupPartition]
+    stranded: Sequence[tuple[str, str]]
     errors: Mapping[str, str]
     unreported: tuple[str, ...]
 
 
 class _Copies(NamedTuple):
     """The partitions of a wave that are on the target twice, why those of other topics are not, and
-    by the topic that groups leave the partitions with records that only the other copy has."""
+    by the topic that groups leave the partitions with records that only the other copy has.
+    `unshown` are MirrorMaker 2's copies, by their names, of topics that the source does not show,
+    or has no more, and that the flow never mirrored."""
 
     pairs: list[Pair]
     lacking: list[str]
     beyond: Mapping[str, Sequence[TopicAndPartition]]
+    unshown: Set[str]
 
 
 def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
@@ -107,8 +112,9 @@ def _copies(route: Route, wave: Wave) -> _Copies:
     there = route.connections.admin(flow.target).topics()
     by_theirs: Callable[[str], str] = partial(wave.copy_of, flow.source)
     left = flow.target_topic if wave.rollback else by_theirs
+    living = living_targets(route.lake, flow.name)
     known = route.connections.admin(flow.source).topics().keys() | {
-        name for name in living_targets(route.lake, flow.name) if left(name) in there
+        name for name in living if left(name) in there
     }
     names = sorted(
         name for name in known if flow.selection.selects(name) and re.fullmatch(wave.topics, name)
@@ -134,7 +140,27 @@ def _copies(route: Route, wave: Wave) -> _Copies:
         beyond[origin] = [(goal, partition) for partition in range(count, there[goal].partitions)]
     if not pairs:
         raise InputError(f"{lacking[0]}; say by --copies how MirrorMaker 2 names its copies")
-    return _Copies(pairs, lacking, _with_records(route, beyond))
+    mirrors = {one.target_topic for one in living.values()} | {*map(flow.target_topic, names)}
+    others = set() if wave.rollback else there.keys() - mirrors - {*map(by_theirs, known)}
+    return _Copies(
+        pairs, lacking, _with_records(route, beyond), unshown=_unshown(route, wave, others)
+    )
+
+
+def _unshown(route: Route, wave: Wave, others: Set[str]) -> Set[str]:
+    """Which topics of the target are, by their names, MirrorMaker 2's copies of topics of a wave.
+    Where copies are called like the topics, those of the target are called so as well: then only
+    what the source may have and does not describe counts."""
+    flow = route.flow
+    names = {copy: wave.topic_of(flow.source, copy) for copy in others}
+    names = {
+        copy: name
+        for copy, name in names.items()
+        if name and flow.selection.selects(name) and re.fullmatch(wave.topics, name)
+    }
+    alike = sorted(copy for copy, name in names.items() if copy == name)
+    seen, missing = route.connections.admin(flow.source).identities(alike)
+    return names.keys() - seen.keys() - missing
 
 
 def _with_records(
@@ -177,6 +203,7 @@ def _groups(target: str, admin: GroupAdmin, wave: Wave, copies: _Copies) -> _Wav
         for place in copies.beyond.get(topic, ())
         if (group, *place) not in committed.by_partition
     ]
+    stranded = sorted(place for place in standing if place[1] in copies.unshown)
     having = {group for group, _ in positions} | committed.errors.keys()
     states = {group: state for group, state in listing.states.items() if group in having}
     return _WaveGroups(
@@ -184,6 +211,7 @@ def _groups(target: str, admin: GroupAdmin, wave: Wave, copies: _Copies) -> _Wav
         positions,
         lost=lost,
         unbegun=unbegun,
+        stranded=stranded,
         errors=committed.errors,
         unreported=listing.errors,
     )
@@ -324,6 +352,12 @@ def _document(
     left += [
         f"group {group}, {topic}-{partition}: the other copy has no such partition (yet)"
         for group, topic, partition in groups.lost
+    ]
+    left += [
+        f"group {group} stands in {copy}: cluster {flow.source} does not show topic "
+        f"{wave.topic_of(flow.source, copy)}, or has it no more, and flow {flow.name} has no copy "
+        "of it"
+        for group, copy in groups.stranded
     ]
     left += [
         f"group {group}, {topic}-{partition}: the copy that it leaves has no such partition, so it "

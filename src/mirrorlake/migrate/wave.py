@@ -48,3 +48,9 @@ class Wave:
     def copy_of(self, source: str, topic: str) -> str:
         """Name of MirrorMaker 2's copy of a topic."""
         return self.copies.replace("{source}", source).replace("{topic}", topic)
+
+    def topic_of(self, source: str, copy: str) -> str:
+        """The topic of which a topic of that name would be MirrorMaker 2's copy; empty: of none."""
+        first, _, last = self.copies.replace("{source}", source).partition("{topic}")
+        named = copy.startswith(first) and copy.endswith(last)
+        return copy[len(first) : len(copy) - len(last)] if named else ""

@@ -1,6 +1,6 @@
 """A whole wave over clusters in memory: positions read, located, set, read back and noted."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -137,7 +137,10 @@ def world(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Wo
         "clusters": {name: {"bootstrap_servers": "x:1"} for name in ("east", "west")},
         "lake": {"path": "./lake"},
         "flows": {
-            "east->west": {"topics": ["orders"], "replication_policy_separator": ".mirrorlake."}
+            "east->west": {
+                "topics": ["orders", "pay.*"],
+                "replication_policy_separator": ".mirrorlake.",
+            }
         },
     }
     connections = Connections(Topology.model_validate(document), {"east": east, "west": west})
@@ -286,6 +289,37 @@ def test_what_read_on_while_the_lease_was_waited_for_is_not_moved_to_where_it_wa
     assert world.groups.held["billing"] == {origin: Committed(25, "mine"), **before}
     monkeypatch.setattr(migration, "sole_mover", lambda *_: nullcontext())
     assert world.migrate(rollback=rollback)["complete"]
+
+
+@pytest.mark.parametrize("copies", ["{source}.{topic}", "{topic}"])
+def test_what_stands_in_a_copy_of_a_topic_that_is_not_shown_is_left(
+    world: World, monkeypatch: pytest.MonkeyPatch, copies: str
+) -> None:
+    """The flow never mirrored it, so there is nothing that the group could be moved to."""
+    east: Any = world.connections.admin("east")
+    west: Any = world.connections.admin("west")
+    names = Wave(copies=copies)
+    hidden = names.copy_of("east", "payments")
+    east.make("payroll", 10)
+    for copy in (names.copy_of("east", "payroll"), "east.mirrorlake.payroll", hidden):
+        west.make(copy, 10)
+    west.make("pay-at-home", 10)
+    world.groups.stand("of its own", ("pay-at-home", 0), 5)
+    identities = east.identities
+
+    def shown(topics: Sequence[str]) -> tuple[Any, frozenset[str]]:
+        known, missing = identities(topics)
+        return known, missing - {"payments"}
+
+    monkeypatch.setattr(east, "identities", shown)
+    assert world.migrate(topics="pay.*", copies=copies)["complete"], "no group stands there"
+    world.groups.stand("billing", (hidden, 0), 5)
+    document = world.migrate(topics="pay.*", copies=copies)
+    assert not document["complete"]
+    (sentence,) = document["left"]
+    assert f"group billing stands in {hidden}" in sentence and "topic payments" in sentence
+    assert world.migrate(topics="payroll", copies=copies)["complete"]
+    assert world.migrate(topics="pay.*", copies=copies, groups="of .*")["complete"]
 
 
 def test_groups_of_the_wave_only(world: World) -> None:
