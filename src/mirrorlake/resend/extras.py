@@ -35,6 +35,8 @@ from mirrorlake.resend.topics import KEPT
 #: What `--with` takes.
 CONFIGS, ACLS, GROUPS = "configs", "acls", "groups"
 ALL = (CONFIGS, ACLS, GROUPS)
+#: Why a position is not moved.
+LACKING = "the restored topic has no such partition; add partitions, and run this again"
 
 
 @dataclass
@@ -94,18 +96,10 @@ class Extras:
         if GROUPS in self._what:
             positions, left = self._positions(resend, begun)
             done.warnings += left
+            there = self._admin.topics()
             done.groups = [
-                {
-                    "group": group,
-                    "topic": topic,
-                    "partition": partition,
-                    "position": position.offset,
-                    "to_topic": resend.names[topic],
-                    "to_position": None,
-                    "done": "would move",
-                    "detail": None,
-                }
-                for (group, topic, partition), position in sorted(positions.items())
+                _unmoved(key, position, resend, there.get(resend.names[key[1]]))
+                for key, position in sorted(positions.items())
             ]
         return done
 
@@ -199,10 +193,14 @@ class Extras:
         asked = {(*key[1:], position.offset) for key, position in positions.items()}
         translated = translate_all(self._lake.now, resend.name, asked)
         moved = moved_before(self._event_log.history(resend.name, GROUP))
-        standing = standings(
-            positions, resend.names, translated, _begun(resend, self._admin.topics()), moved
-        )
-        done = []
+        there = self._admin.topics()
+        standing = standings(positions, resend.names, translated, _begun(resend, there), moved)
+        known = {one.checkpoint.group_partition for one in standing}
+        done = [
+            _unmoved(key, position, resend, there[resend.names[key[1]]])
+            for key, position in positions.items()
+            if key not in known
+        ]
         for step in restore_groups(self._groups, plan_groups(self._groups, standing)):
             self._noted(resend, [result.change() for result in step if result.done != "there"])
             done += [_group(result) for result in step]
@@ -216,6 +214,24 @@ def _begun(resend: Resend, there: Mapping[str, TopicInfo]) -> dict[TopicAndParti
         (part.target_topic, number): part.began[number] if number < len(part.began) else 0
         for part in resend.parts
         for number in range(there[part.target_topic].partitions)
+    }
+
+
+def _unmoved(
+    key: GroupPartition, position: Committed, resend: Resend, there: TopicInfo | None
+) -> dict[str, Any]:
+    """A position that is to be moved, or cannot be: what is `there` has no such partition."""
+    group, topic, partition = key
+    lacks = there is not None and partition >= there.partitions
+    return {
+        "group": group,
+        "topic": topic,
+        "partition": partition,
+        "position": position.offset,
+        "to_topic": resend.names[topic],
+        "to_position": None,
+        "done": "failed" if lacks else "would move",
+        "detail": LACKING if lacks else None,
     }
 
 

@@ -44,7 +44,8 @@ def standings(
     """What positions at the source are in restored topics.
 
     Args:
-        positions: of the source; those of other topics are left out.
+        positions: of the source; those of other topics, and in partitions that the restored topics
+            lack, are left out.
         names: restored topics by source topic.
         translated: positions by the restore's map.
         began: where the logs of the restored topics ended when the restore began: groups are there

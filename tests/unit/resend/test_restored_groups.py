@@ -114,13 +114,13 @@ def test_what_producers_wrote_since_is_not_passed() -> None:
             "group_positions_as_of": [
                 {"group_id": "billing", "topic": "orders", "partition": number, "metadata": ""}
                 | {"source_position": 50, "generation": 0}
-                for number in (1, 2)
+                for number in (1, 2, 3)
             ],
             "translate_forward": [
                 place
                 | {"partition": number, "asked_offset": 50}
                 | {"offset": 0, "mapped_end": 0, "generation": 0}
-                for number in (1, 2)
+                for number in (1, 2, 3)
             ],
         }
     )
@@ -130,8 +130,16 @@ def test_what_producers_wrote_since_is_not_passed() -> None:
     naming: Any = SimpleNamespace(source="east")
     deployment = Deployment(lake, connections, log)
     extras = Extras(deployment, naming, "west", what=(GROUPS,), until_ms=0)
-    assert extras.carry_out(resend, (), {}).complete
+    planned = extras.plan(resend, (), {}).groups
+    done = extras.carry_out(resend, (), {})
     assert groups.groups["billing"] == {
         ("restored.orders", 1): Committed(3),
         ("restored.orders", 2): Committed(0),
     }
+    lacking = {"partition": 3, "to_topic": "restored.orders", "done": "failed"}
+    assert not done.complete, "the topic has no such partition"
+    for rows in (planned, done.groups):
+        assert rows[2].items() >= lacking.items() and "no such partition" in rows[2]["detail"]
+    cluster.add_partitions("restored.orders", 4)
+    assert extras.carry_out(resend, (), {}).complete
+    assert groups.groups["billing"]["restored.orders", 3] == Committed(0)
