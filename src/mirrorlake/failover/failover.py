@@ -81,11 +81,11 @@ def move_groups(
     connections.admin(direction.goal).cluster_id()
     gone = why_unreachable(route)
     drained = _catch_up(deployment, direction) if options.drain and not gone else []
-    lake.reader.refresh()  # what was drained counts
-    inventory = take_inventory(route, options.groups, gone)
     with sole_mover(lake, direction.flow, SYNC_SECONDS):
-        # group sync would move the same groups beside us; what it noted until now counts
+        # group sync would move the same groups beside us; what it noted until now counts, and so
+        # does what was drained, and what groups read while the lease was waited for
         lake.reader.refresh()
+        inventory = take_inventory(route, options.groups, gone)
         results, goals = _planned(route, inventory, options.force)
         results = carry_out(connections.groups(direction.goal), results, goals, options.force)
         _note_down(deployment, direction, results)
