@@ -16,6 +16,8 @@ from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.run.target_losses import ends_below
 from mirrorlake.verify.not_compared import (
+    DIFFERED,
+    GONE,
     NO_ANSWER,
     NO_WORD,
     NOT_STAGED,
@@ -64,7 +66,11 @@ def find_not_compared(
             held.append(replace(stretch, reason=why[0], detail=why[1]))
         else:
             (held if stretch.reason == NO_ANSWER else free).append(stretch)
-    return held, free
+    differed = [
+        NotCompared(*place, *extent, DIFFERED, detail=GONE.format(verdict))
+        for place, extent, verdict in scope.differed(compared)
+    ]
+    return [*held, *_within(differed, bounds)], free
 
 
 def _facts(

@@ -13,7 +13,8 @@ from mirrorlake.verify.ranges import Extent, without
 #: Why records were not compared (docs/trust.md says what each means).
 NOT_STAGED, NOT_MAPPED, IN_FLIGHT = "not_staged", "not_mapped", "in_flight"
 PAUSED, REFUSED, STOPPED = "paused", "refused", "stopped"
-NO_ANSWER, INTERRUPTED = "no_answer", "interrupted"
+NO_ANSWER, INTERRUPTED, DIFFERED = "no_answer", "interrupted", "differed"
+GONE = "{} when it was compared, and the stage has it no more"
 NO_WORD = "the source does not say what it has of it"
 #: Incidents that hold no record up.
 _HARMLESS = frozenset(

@@ -14,13 +14,14 @@ ExtentRow = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Audited:
-    """A stretch of source offsets that was compared before, and up to where the target's log was
-    read for it."""
+    """A stretch of source offsets that was compared before, what came of that, and up to where the
+    target's log was read for it."""
 
     extent: Extent
     proven: bool
     target_last: int
     record_count: int
+    verdict: str
 
 
 @dataclass(frozen=True)

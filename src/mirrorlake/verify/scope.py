@@ -2,7 +2,7 @@
 mapped, what may differ there, and what was proven before."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 
 from confluent_kafka import KafkaException
@@ -179,6 +179,21 @@ class FlowScope:
             return [extent for ranges in compared.allowed.left_out.values() for extent in ranges]
         return list(self._forgotten.get(PartitionGeneration(*key, generation), ()))
 
+    def differed(
+        self, compared: Iterable[PartitionScope]
+    ) -> Iterator[tuple[PartitionGeneration, Extent, str]]:
+        """Source offsets that differed when they were compared, and how, of which the stage has
+        nothing any more: nothing can prove them now."""
+        firsts = {one.place: one.first for one in compared}
+        for row in self._rows:
+            place, generation = MirroredPartition.from_row(row), PartitionGeneration.from_row(row)
+            trimmed = self._left_out[kinds.STAGE_TRIMMED].get(generation, OffsetRanges())
+            gone = trimmed.within(0, NO_END)[-1:]
+            below = firsts.get(generation, gone[0][1] + 1 if gone else 0)
+            for one in self._audited.get(place, ()):
+                if gone and not one.proven and one.extent[0] < below:
+                    yield generation, (one.extent[0], min(one.extent[1], below - 1)), one.verdict
+
     def passed_over(self, key: TopicAndPartition) -> list[Extent]:
         """Source offsets of the living generation that the stage lacks for a reason that is noted:
         deleted by `maintain`, passed over by landing, given up by an operator."""
@@ -310,7 +325,8 @@ class FlowScope:
         audits = defaultdict(list)
         for row in self._lake.ask("proven_ranges", flow=self.flow.name):
             extent = (row["first_offset"], row["last_offset"])
-            audited = Audited(extent, row["proven"], row["target_last_offset"], row["record_count"])
+            names = ("proven", "target_last_offset", "record_count", "verdict")
+            audited = Audited(extent, *(row[name] for name in names))
             audits[MirroredPartition.from_row(row)].append(audited)
             self.audited_at = max(self.audited_at or row["audited_at"], row["audited_at"])
         return audits

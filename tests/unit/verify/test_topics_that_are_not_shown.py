@@ -48,6 +48,7 @@ def test_nothing_is_proven_of_a_topic_that_is_not_shown(
     scope.hidden = scope.selected = frozenset({"orders"})
     scope.source_partitions = {("orders", 0)} if listed else set()
     scope.source_bounds = {("orders", 0): (0, 10)} if listed else {}
+    scope._rows = []
     scope.floors, scope._forgotten, scope._removals = {}, {}, []
     scope._starts, scope._left_out, scope._source_ids = {}, {}, {}
     one = PartitionScope(

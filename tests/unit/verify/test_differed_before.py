@@ -1,0 +1,84 @@
+"""What differed when it was compared, and has left the stage since, is compared no more, and named:
+its proof is still missing, and its incident stays open."""
+
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirrorlake.kafka.admin_configs import Described
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.table_upkeep import Removal, note_removals
+from mirrorlake.testing import MemoryCluster
+from mirrorlake.verify import scope as scope_of_flow
+from mirrorlake.verify.coverage import find_not_compared
+from mirrorlake.verify.not_compared import DIFFERED
+from mirrorlake.verify.plan import Choice, choose
+from mirrorlake.verify.scope import FlowScope
+from tests.support.lake_rows import FLOW, append, no_session, opened, run_row, staged, write_file
+
+
+def audit(first: int, last: int, verdict: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"flow": FLOW, "topic": "orders", "partition": 0, "generation": 0}
+    row |= {"first_offset": first, "last_offset": last, "stage_count": last - first + 1}
+    row |= {"target_topic": "east.orders", "target_generation": 0, "target_last_offset": 19}
+    return row | {"verdict": verdict, "audited_at": datetime.now(timezone.utc)}
+
+
+@pytest.mark.parametrize(
+    ("removed", "below", "bounds", "told", "again"),
+    [
+        (8, 0, (None, None), [], [(6, 9)]),
+        (0, 0, (None, None), [], [(6, 9)]),
+        (8, 8, (None, None), [(6, 7)], [(8, 9)]),
+        (10, 10, (None, None), [(6, 9)], []),
+        (20, 20, (None, None), [(6, 9)], []),
+        (20, 20, (7, 12), [(7, 9)], []),
+        (20, 20, (10, None), [], []),
+    ],
+    ids=[
+        "killed before it left",
+        "nothing left",
+        "half of it",
+        "all of it",
+        "the whole stage",
+        "asked in part",
+        "not asked",
+    ],
+)
+def test_it_is_named(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    removed: int,
+    below: int,
+    bounds: tuple[int | None, int | None],
+    told: list[tuple[int, int]],
+    again: list[tuple[int, int]],
+) -> None:
+    file = write_file(tmp_path, flows={FLOW: {"delivery": "at_least_once"}})
+    lake, topology = opened(no_session, file)
+    if below < 20:
+        append(lake, "records", staged(range(below, 20)))
+    note_removals(lake, [Removal("east", "orders", 0, 0, 0, removed)] if removed else [])
+    append(lake, "offset_map", [run_row(0, 19)])
+    audits = [audit(0, 5, "proven"), audit(6, 9, "content"), audit(10, 19, "proven")]
+    lake.append("audits", rows_of("audits", audits))
+    clusters = {
+        "east": MemoryCluster("east", {"orders": [20]}),
+        "west": MemoryCluster("west", {"east.orders": [20]}),
+    }
+    monkeypatch.setattr(scope_of_flow, "describe_topic_configs", lambda *_: Described())
+    monkeypatch.setattr("mirrorlake.verify.coverage._first_rows", lambda *_: {})
+    deployment = Deployment.opened(lake, Connections(topology, clusters))
+    scope, choice = FlowScope(topology.flow(FLOW), deployment, lambda _: True), Choice(*bounds)
+    with StageFiles(lake.reader).reading() as index:
+        partitions = scope.partitions(index)
+        held, _ = find_not_compared(scope, partitions, index, choice.bounds)
+    found = [extent for one in choose(scope, partitions, choice) for extent in one.extents]
+    assert found == again
+    assert [(one.first, one.last) for one in held if one.reason == DIFFERED] == told
+    assert all("content" in one.detail for one in held)
