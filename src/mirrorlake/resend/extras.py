@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mirrorlake.errors import ReplicationError
 from mirrorlake.groups.checkpoint_plan import GroupPartition
 from mirrorlake.groups.checkpoint_table import positions_as_of
 from mirrorlake.groups.moves import KIND as GROUP
@@ -194,6 +195,13 @@ class Extras:
         translated = translate_all(self._lake.now, resend.name, asked)
         moved = moved_before(self._event_log.history(resend.name, GROUP))
         there = self._admin.topics()
+        for name in sorted({resend.names[key[1]] for key in positions} - there.keys()):
+            raise ReplicationError(
+                f"cluster {self._admin.alias} does not show topic {name}, in which groups are to "
+                "be moved; give the same command again, or, where the topic was deleted, start "
+                "over with --start-over",
+                topic=name,
+            )
         standing = standings(positions, resend.names, translated, _begun(resend, there), moved)
         known = {one.checkpoint.group_partition for one in standing}
         done = [
@@ -213,6 +221,7 @@ def _begun(resend: Resend, there: Mapping[str, TopicInfo]) -> dict[TopicAndParti
     return {
         (part.target_topic, number): part.began[number] if number < len(part.began) else 0
         for part in resend.parts
+        if part.target_topic in there
         for number in range(there[part.target_topic].partitions)
     }
 

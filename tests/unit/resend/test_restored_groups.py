@@ -3,6 +3,9 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
+from mirrorlake.errors import ReplicationError
 from mirrorlake.groups.sync_plan import TargetGroup
 from mirrorlake.kafka.groups import GroupAdmin, GroupPositions, Listing
 from mirrorlake.lake.changes import Change, MemoryLog
@@ -143,3 +146,6 @@ def test_what_producers_wrote_since_is_not_passed() -> None:
     cluster.add_partitions("restored.orders", 4)
     assert extras.carry_out(resend, (), {}).complete
     assert groups.groups["billing"]["restored.orders", 3] == Committed(0)
+    cluster.delete("restored.orders")
+    with pytest.raises(ReplicationError, match="west does not show topic restored.orders"):
+        extras.carry_out(resend, (), {})
