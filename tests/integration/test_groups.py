@@ -360,25 +360,25 @@ def test_an_active_group_is_not_touched_and_an_empty_one_is(scene: Scene) -> Non
         consumer.close()
     assert scene.at_target("idle", "plain") == (2_000, "")
     assert scene.at_target("active", "plain") is None
-    scene.checkpoints().sync()
+    scene.checkpoints().target.sync()
     assert scene.at_target("active", "plain") == (2_000, ""), "its members left"
 
 
 def test_a_kill_between_checkpoint_and_sync_is_made_up_for(scene: Scene) -> None:
     commit(scene.clusters.east, scene.group("killed"), scene.topic("plain"), 0, 77, "k")
-    (row,) = scene.checkpoints().checkpoint()
+    (row,) = scene.checkpoints().source.checkpoint()
     assert isinstance(row, Checkpoint) and not row.synced
     assert scene.at_target("killed", "plain") is None
     later = scene.checkpoints()  # knows nothing but the lake
-    assert later.checkpoint() == []
-    later.sync()
+    assert later.source.checkpoint() == []
+    later.target.sync()
     assert scene.at_target("killed", "plain") == (77, "k")
     scene.connections.admin("east").client.delete_consumer_groups([scene.group("killed")])[
         scene.group("killed")
     ].result(20)
     fresh = scene.checkpoints()
-    assert [item.reason for item in fresh.checkpoint()] == [GONE]
-    assert fresh.sync() == []
+    assert [item.reason for item in fresh.source.checkpoint()] == [GONE]
+    assert fresh.target.sync() == []
 
 
 def test_a_failover_that_was_killed_half_way_ends_in_the_same_state(
@@ -558,7 +558,7 @@ def test_the_broker_lists_groups_of_the_new_protocol(scene: Scene) -> None:
         assert positions == {
             scene.group("kip848"): {(scene.topic("plain"), 0): Committed(last + 1)}
         }
-        scene.checkpoints().checkpoint()
+        scene.checkpoints().source.checkpoint()
         assert scene.newest()["kip848", "plain", 0]["target_position"] == last + 1
     finally:
         consumer.close()

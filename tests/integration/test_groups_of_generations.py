@@ -125,7 +125,7 @@ class Scene:
         """Groups commit at the source, and a process that has just started notes where they are."""
         for group, at in groups.items():
             commit(self.clusters.east, f"{self.topic}-{group}", self.topic, at)
-        restarted(self, generation).checkpoint()
+        restarted(self, generation).source.checkpoint()
 
     def at_target(self, group: str) -> int | None:
         return position(self.clusters.west, f"{self.topic}-{group}", self.mirror)
