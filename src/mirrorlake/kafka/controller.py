@@ -24,8 +24,7 @@ def ask_controller(
     client: AdminClient, ask: Callable[[float], Mapping[Asked, "Future[Any]"]]
 ) -> Mapping[Asked, "Future[Any]"]:
     """What `ask` returns, given seconds to wait for an answer; asked again where the broker that
-    was named is silent, and others are not. The last
-    futures may not be done."""
+    was named is silent, and others are not. The futures may not be done."""
     for seconds in _SECONDS:
         asked = ask(seconds)
         if not any(_is_silent(future) for future in asked.values()):

@@ -1,7 +1,7 @@
 """The table `states`: how topics of the source clusters were from a time on."""
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -23,7 +23,12 @@ def states_as_of(
     """How each topic of a cluster was at a time, in ms, or is now. One of which nothing was noted
     by then is missing, unless it is one of those that were `staged`, by an earlier version: it is
     as it was noted first."""
-    rows = reader.query_rows("states_as_of", cluster=cluster, until_ms=until_ms)
+    return _states(reader.query_rows("states_as_of", cluster=cluster, until_ms=until_ms), staged)
+
+
+def _states(
+    rows: Iterable[Mapping[str, Any]], staged: Collection[str] = ()
+) -> dict[str, TopicState]:
     return {
         row["topic"]: _state(row)
         for row in rows
@@ -54,7 +59,7 @@ class States:
         with self._use:
             if fresh or cluster not in self._known:
                 rows = self._lake.now.query_rows("states_as_of", cluster=cluster, until_ms=ALWAYS)
-                self._known[cluster] = {row["topic"]: _state(row) for row in rows}
+                self._known[cluster] = _states(rows)
                 self._since[cluster] = max((row["since"] for row in rows), default=None)
             return dict(self._known[cluster])
 

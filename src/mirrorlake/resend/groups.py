@@ -3,9 +3,8 @@ restore's own map.
 
 Nothing asks the source. A position behind the last restored record goes to the end of what was
 restored of its partition, whatever producers wrote there since; one in front of the first to its
-start. No group with members is touched, and none is
-moved backwards: what a restore moved is noted, so that one that is called again leaves a group
-alone that has read on since.
+start. No group with members is touched, and none is moved backwards: what a restore moved is noted,
+so that one that is called again leaves a group alone that has read on since.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

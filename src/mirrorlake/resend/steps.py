@@ -83,8 +83,9 @@ class Steps:
                 )
         self._check_targets(known)
 
-    def _check_targets(self, resend: Resend) -> None:
-        """Raise InputError where what was sent before is gone: the map says that it is there."""
+    def _check_targets(self, resend: Resend) -> Ends:
+        """Raise InputError where what was sent before is gone: the map says that it is there.
+        Returns up to where that is."""
         for name in sorted(topics.made_again(self.admin, resend.parts)):
             raise InputError(
                 f"topic {name} of cluster {self.admin.alias} was deleted, or made again, since "
@@ -98,12 +99,12 @@ class Steps:
                 f"{resend.name} had sent records up to {mapped[topic, partition]}: the cluster has "
                 "lost what it had acknowledged; start over with --start-over"
             )
+        return mapped
 
     def _check_still_there(self, resend: Resend) -> None:
         """Raise where what was sent is not there, or where the cluster does not say that it is: the
         next call has the same question."""
-        self._check_targets(resend)
-        mapped, _ = self.lost_ends(resend)
+        mapped = self._check_targets(resend)
         answers = self.admin.end_offsets(mapped.keys(), committed=False, skip_silent=True)
         for topic, partition in sorted(mapped.keys() - answers.keys()):
             raise ClusterUnreachable(
