@@ -226,6 +226,21 @@ def staged(offsets: Sequence[int], seconds_ago: float = 120, **more: object) -> 
     ]
 
 
+def parked_row(offset: int, at: datetime, target_generation: int = 0) -> dict[str, object]:
+    """A row of `parked`: a record of orders-0 that the target refused."""
+    return {
+        "flow": FLOW,
+        "topic": "orders",
+        "partition": 0,
+        "offset": offset,
+        "generation": 0,
+        "reason": "TOO_LARGE",
+        "parked_at": at,
+        "target_topic": "east.orders",
+        "target_generation": target_generation,
+    }
+
+
 def record_row(
     flow: str, place: tuple[str, int, int], offset: int, target_topic: str, at: int
 ) -> dict:

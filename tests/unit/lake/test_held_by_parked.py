@@ -7,7 +7,7 @@ import pytest
 
 from mirrorlake.lake import table_upkeep
 from mirrorlake.lake.definitions import rows_of
-from tests.support.lake_rows import FLOW, no_session, opened, write_file
+from tests.support.lake_rows import FLOW, no_session, opened, parked_row, write_file
 
 NOW = datetime.now(timezone.utc)
 
@@ -32,17 +32,7 @@ def test_a_record_that_was_parked_in_front_of_a_topic_that_is_over_holds_nothing
     """`replay --parked` sends none of them; the new topic gets them by the map, or never."""
     lake, _ = opened(no_session, write_file(tmp_path))
     parked = [
-        {
-            "flow": FLOW,
-            "topic": "orders",
-            "partition": 0,
-            "offset": offset,
-            "generation": 0,
-            "reason": "TOO_LARGE",
-            "parked_at": NOW,
-            "target_topic": "east.orders",
-            "target_generation": number,
-        }
+        parked_row(offset, NOW, number)
         for offset, number in ((12, 0), (18, 1 if newest == 1 else 0))
     ]
     lake.append("parked", rows_of("parked", parked))

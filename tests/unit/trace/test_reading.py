@@ -16,6 +16,7 @@ from mirrorlake.errors import InputError, UnknownOffset
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.library.tracing import Trace
+from tests.support.lake_rows import parked_row
 
 FLOW = "east->west"
 NOW = datetime.now(timezone.utc)
@@ -300,20 +301,7 @@ def test_what_the_file_says_now_holds_it(
 
 
 def test_a_parked_record(tmp_path: Path) -> None:
-    parked = [
-        {
-            "flow": FLOW,
-            "topic": "orders",
-            "partition": 0,
-            "offset": offset,
-            "generation": 0,
-            "reason": "TOO_LARGE",
-            "parked_at": ago(170),
-            "target_topic": "east.orders",
-            "target_generation": 0,
-        }
-        for offset in (12, 18)
-    ]
+    parked = [parked_row(offset, ago(170)) for offset in (12, 18)]
     flow = mirrorlake.open(
         path=make(tmp_path, {**TABLES, "incidents": [], "parked": parked})
     ).flows[FLOW]
