@@ -12,7 +12,7 @@ from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.naming.patterns import check_pattern
 
-FLOW, NOW = "east->west", datetime.now(timezone.utc)
+FLOW = "east->west"
 TOPICS = ("audit", "orders", "orders.eu", "payments-2")
 #: A pattern, and the topics that it pauses.
 PATTERNS: dict[str, set[str]] = {
@@ -25,12 +25,17 @@ PATTERNS: dict[str, set[str]] = {
 }
 
 
+def ago(seconds: float) -> datetime:
+    """By the clock of now: alerts go by it, and tests may begin half an hour after they are read."""
+    return datetime.now(timezone.utc) - timedelta(seconds=seconds)
+
+
 def sample(topic: str, age: float) -> dict[str, object]:
     return {
         "flow": FLOW,
         "topic": topic,
         "partition": 0,
-        "sampled_at": NOW - timedelta(seconds=age),
+        "sampled_at": ago(age),
         "produced_end": 1,
         "source_end": 9,
         "lag_records": 8,
@@ -48,7 +53,7 @@ def objectives(paused: str | None) -> dict[str, object]:
         "heartbeats": False,
         "gaps": False,
         "mode": "continuous",
-        "since": NOW - timedelta(hours=1),
+        "since": ago(3600),
     }
 
 
