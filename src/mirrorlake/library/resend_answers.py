@@ -92,7 +92,7 @@ def sent_answer(planned: "PlannedResend", outcome: "SendOutcome") -> Resent:
             Rows(), None, False, False, True, warnings=["no record is picked; nothing was done"]
         )
     topics, warnings = [], [*planned.warnings, *(str(error) for error in outcome.refused)]
-    complete = outcome.complete and not outcome.unexplained
+    complete = outcome.complete and not (outcome.unexplained or outcome.extras.lacking)
     if not outcome.complete and not outcome.refused:
         warnings.append("not all of it is done; the same call goes on")
     for part in resend.parts:

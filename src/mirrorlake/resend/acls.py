@@ -17,10 +17,12 @@ KIND = "acl"
 
 @dataclass(frozen=True)
 class AclsPlanned:
-    """What a restore does about ACLs: those it makes, and sentences about what it does not."""
+    """What a restore does about ACLs: those it makes, and sentences about what it does not: what no
+    call restores is `left`, what the target does not take now is `untaken`."""
 
     create: tuple[Acl, ...] = ()
     left: tuple[str, ...] = ()
+    untaken: tuple[str, ...] = ()
 
 
 def plan_restored_acls(
@@ -42,7 +44,8 @@ def plan_restored_acls(
         return AclsPlanned(left=tuple(left))
     there = describe_topic_acls(admin)
     if isinstance(there, NoAcls):
-        return AclsPlanned(left=(*left, f"cluster {admin.alias} takes no ACLs: {there.reason}"))
+        untaken = f"cluster {admin.alias} takes no ACLs: {there.reason}"
+        return AclsPlanned(left=tuple(left), untaken=(untaken,))
     strange = admin.topics().keys() - set(names.values())
     mirrors = Mirrors(
         names,

@@ -17,10 +17,11 @@ RETENTION_MS, RETENTION_BYTES = "retention.ms", "retention.bytes"
 
 @dataclass(frozen=True)
 class ConfigsPlanned:
-    """What a restore does about configs: changes, refused ones too, and sentences about what it
-    does not."""
+    """What a restore does about configs: changes, refused ones too, and sentences about what is
+    `kept` off on purpose, and what no call restores (`left`)."""
 
     changes: tuple[ConfigChange, ...]
+    kept: tuple[str, ...]
     left: tuple[str, ...]
 
 
@@ -40,7 +41,7 @@ def plan_restored(
 ) -> ConfigsPlanned:
     """What is to be set on restored topics, by source topic, and is not yet."""
     changes: list[ConfigChange] = []
-    left: list[str] = []
+    kept_off, left = list[str](), list[str]()
     for topic, restored in sorted(topics.items()):
         if topic not in states:
             left.append(f"configs of topic {topic} are not restored: the lake does not know them")
@@ -51,7 +52,7 @@ def plan_restored(
             for key in (RETENTION_MS, RETENTION_BYTES)
             if _deletes(key, own.get(key), restored.oldest_ms, now_ms)
         ]
-        left += [
+        kept_off += [
             f"topic {restored.target_topic} keeps {key}=-1, since its cluster would delete "
             f"restored records; it was {own.get(key, 'the default')}: set it when they are not "
             "needed any more"
@@ -62,7 +63,7 @@ def plan_restored(
             _RULES,
             ConfigPair(topic, restored.target_topic, source, restored.configs, restored.factor),
         )
-    return ConfigsPlanned(tuple(changes), tuple(left))
+    return ConfigsPlanned(tuple(changes), tuple(kept_off), tuple(left))
 
 
 def _deletes(key: str, value: str | None, oldest_ms: int | None, now_ms: int) -> bool:

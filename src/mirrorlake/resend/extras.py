@@ -43,13 +43,15 @@ LACKING = "the restored topic has no such partition; add partitions, and run thi
 @dataclass
 class ExtrasDone:
     """What was done, or with a dry run would be: rows as commands show them; sentences about what
-    is left as it is; and whether that is all that was asked for."""
+    is left as it is; whether another call has nothing left to do; and whether something that was
+    asked for is `lacking`, which no call restores."""
 
     configs: list[dict[str, Any]] = field(default_factory=list)
     acls: list[dict[str, Any]] = field(default_factory=list)
     groups: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     complete: bool = True
+    lacking: bool = False
 
 
 class Extras:
@@ -89,11 +91,11 @@ class Extras:
             done.configs = [
                 _config(change.row(change.refusal or None)) for change in configs.changes
             ]
-            done.warnings += configs.left
+            done.warnings += (*configs.kept, *configs.left)
         if ACLS in self._what:
             planned = self._acls(resend)
             done.acls = [{**vars(acl), "error": None} for acl in planned.create]
-            done.warnings += planned.left
+            done.warnings += (*planned.left, *planned.untaken)
         if GROUPS in self._what:
             positions, left = self._positions(resend, begun)
             done.warnings += left
@@ -109,13 +111,16 @@ class Extras:
     ) -> ExtrasDone:
         """Do it; the records are there. Raises ClusterUnreachable."""
         done = ExtrasDone()
+        lacking, untaken = list[str](), list[str]()
         if CONFIGS in self._what:
             configs = self._configs(resend, oldest)
-            done.warnings += configs.left
+            done.warnings += configs.kept
+            lacking += configs.left
             done.configs = [_config(row) for row in self._noted(resend, self._set(configs))]
         if ACLS in self._what:
             planned = self._acls(resend)
-            done.warnings += planned.left
+            lacking += planned.left
+            untaken += planned.untaken
             rows = self._noted(resend, make_acls(self._admin, planned.create))
             done.acls = [
                 {**vars(acl), "error": row.error}
@@ -123,10 +128,13 @@ class Extras:
             ]
         if GROUPS in self._what:
             positions, left = self._positions(resend, begun)
-            done.warnings += left
+            lacking += left
             done.groups = self._move(resend, positions)
+        done.warnings += (*lacking, *untaken)
+        done.lacking = bool(lacking)
         failed = [row for row in (*done.configs, *done.acls) if row["error"] is not None]
-        done.complete = not failed and all(row["done"] in ("moved", "there") for row in done.groups)
+        moved = all(row["done"] in ("moved", "there") for row in done.groups)
+        done.complete = moved and not failed and not untaken
         return done
 
     def _noted(self, resend: Resend, rows: Sequence[Change]) -> Sequence[Change]:

@@ -56,4 +56,4 @@ def test_what_cannot_be_done_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     untold = planned(monkeypatch, {"orders": (LITERAL,), "orders-eu": None})
     assert untold.create == (LITERAL,) and "topic orders-eu are not restored" in untold.left[0]
     without = planned(monkeypatch, dict.fromkeys(NAMES, (LITERAL,)), NoAcls(True, "no authorizer"))
-    assert without == AclsPlanned((), ("cluster third takes no ACLs: no authorizer",))
+    assert without == AclsPlanned(untaken=("cluster third takes no ACLs: no authorizer",))

@@ -11,12 +11,12 @@ MADE = {key: ConfigValue("-1", "topic") for key in ("retention.ms", "retention.b
 
 
 def planned(configs: dict[str, str], oldest_ms: int | None) -> tuple[dict[str, str | None], int]:
-    """What is set, and how much is left as it is."""
+    """What is set, and how much is kept off on purpose."""
     found = plan_restored(
         {"t": TopicState(1, 1, configs)}, {"t": Restored("x.t", MADE, 1, oldest_ms)}, NOW
     )
     assert {change.target_topic for change in found.changes} <= {"x.t"}
-    return {change.key: change.after for change in found.changes}, len(found.left)
+    return {change.key: change.after for change in found.changes}, len(found.kept)
 
 
 def test_what_was_set_is_set() -> None:
