@@ -26,7 +26,7 @@ PATTERNS: dict[str, set[str]] = {
 
 
 def ago(seconds: float) -> datetime:
-    """By the clock of now: alerts go by it, and tests may begin half an hour after they are read."""
+    """By the clock of now: alerts go by it, and tests may begin long after they are read."""
     return datetime.now(timezone.utc) - timedelta(seconds=seconds)
 
 
