@@ -54,3 +54,19 @@ def test_what_could_not_be_sampled_says_nothing_of_where_a_log_began(lake: Lake)
     began = sample(0, 0, 9, partition=2, staged_end=0, source_start=5)
     append(lake, "positions", [began])
     assert seen(lake)[2, 0] == 5
+
+
+def test_a_clock_that_was_ahead_when_a_log_was_seen_first_takes_nothing_from_what_is_owed(
+    tmp_path: Path,
+) -> None:
+    """What was sampled first has the latest time, and the log has lost records since."""
+    lake, _ = opened(no_session, write_file(tmp_path))
+    unread = {"staged_end": 0, "generation": 0}
+    append(lake, "positions", [sample(20 * DAY, 0, 10, **unread)])
+    append(lake, "positions", [sample(60 * DAY, 0, 10, **unread, source_start=4)])
+    append(lake, "positions", [sample(0, 0, 10, **unread, source_start=9)])
+    owed = {(0, 0): 0}
+    assert seen(lake) == owed
+    thin_samples(lake, milliseconds(DAY), milliseconds(7 * DAY))
+    remove_history(lake, "positions", milliseconds(10 * DAY))
+    assert seen(lake) == owed

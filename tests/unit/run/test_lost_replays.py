@@ -6,8 +6,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 
+from mirrorlake.lake.changes import Change
 from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.incidents import Decided, Incidents, Lost
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame
@@ -18,6 +21,8 @@ from mirrorlake.run.stopped_partitions import StoppedPartitions
 from tests.support.lake_rows import FLOW, ago, append, no_session, opened, run_row, write_file
 
 TOPIC, MIRROR, REPLAY = "orders", "east.orders", "replay:20261101-1:east->west"
+#: What had sent the same records to the mirror's generation before this one.
+BEFORE = "replay:20261031-1:east->west"
 #: Source offsets that the flow has brought, but for two, which it parked; they were replayed to the
 #: two target offsets behind those.
 PARKED, MAPPED = (2, 5), 8
@@ -61,10 +66,7 @@ def lake(tmp_path: Path) -> Lake:
     ]
     lake.append("parked", rows_of("parked", rows))
     here = [replayed(REPLAY, offset, MAPPED + n, 700) for n, offset in enumerate(PARKED)]
-    before = [
-        replayed("replay:20261031-1:east->west", offset, 90 + n, 7_900)
-        for n, offset in enumerate(PARKED)
-    ]
+    before = [replayed(BEFORE, offset, 90 + n, 7_900) for n, offset in enumerate(PARKED)]
     append(lake, "offset_map", [run_row(0, 9) | {"target_generation": 1}, *here, *before])
     return lake
 
@@ -145,3 +147,31 @@ def test_nothing_is_taken_back_of_what_is_there(
     """What an older generation of the mirror had behind its end says nothing of this one."""
     stopped = look(lake, monkeypatch, MAPPED + len(PARKED))
     assert stopped.error is None and waiting(lake) == []
+
+
+def was_ahead(lake: Lake, table: str, column: str, where: str | None = None) -> None:
+    """What a table has was noted by a clock that was three hours ahead."""
+    updates = {column: f"{column} + INTERVAL '3 hours'"}
+    DeltaTable(f"{lake.directory}/{table}").update(updates=updates, predicate=where)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "where"),
+    [
+        ("target_generations", "started_at", "target_generation = 1"),
+        ("parked", "parked_at", "target_generation = 1"),
+        ("offset_map", "produced_at", f"flow = '{BEFORE}'"),
+    ],
+    ids=["mirror", "parked", "older replay"],
+)
+def test_whose_clock_was_ahead_says_nothing_of_where_a_replay_wrote(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, table: str, column: str, where: str
+) -> None:
+    """The topic's id, which was noted when the replay began, does."""
+    for number, replay in enumerate((BEFORE, REPLAY)):
+        note = Change("replay", MIRROR, after=f'{{"topic_id": "{number}"}}', outcome="begun")
+        EventLog(lake).record(replay, [note])
+    was_ahead(lake, table, column, where)
+    assert look(lake, monkeypatch, MAPPED + len(PARKED)).error is None, "all is there"
+    assert "east.orders-0 has lost records" in str(look(lake, monkeypatch, MAPPED).error)
+    assert waiting(lake) == list(PARKED)
