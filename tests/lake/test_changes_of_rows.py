@@ -60,8 +60,10 @@ OVER = {"resolution": "over"}
 
 def settled(*keys: tuple[str, str | None, int | None]) -> dict[str, Frame]:
     """Kinds, topics and partitions that are closed."""
-    columns = "flow STRING, kind STRING, topic STRING, partition INT, generation INT"
-    return {"settled": Frame(columns, [("a->b", *key, 0) for key in keys])}
+    columns = (
+        "flow STRING, kind STRING, topic STRING, partition INT, generation INT, behind TIMESTAMP"
+    )
+    return {"settled": Frame(columns, [("a->b", *key, 0, None) for key in keys])}
 
 
 def run(first: int, *segments: tuple[int, int, int, int], partition: int = 0) -> dict[str, Any]:

@@ -25,7 +25,8 @@ CAME_THROUGH, WENT_ON = "it came through again", "the flow went on behind the re
 #: What is done about records that a target has lost: they are produced from the stage once more, or
 #: given up.
 PRODUCE_AGAIN, ACCEPT = "produce-again", "accept"
-_KEY = "flow STRING, kind STRING, topic STRING, partition INT, generation INT"
+_SETTLED = "flow STRING, kind STRING, topic STRING, partition INT, generation INT, behind TIMESTAMP"
+_LOST = "target_lost"
 #: Kinds of which each incident is about the offsets that it names, and nothing waits for a
 #: decision: one that is open says nothing of other offsets of its partition.
 _OF_OFFSETS = frozenset({"landing_gap"})
@@ -187,9 +188,13 @@ class Incidents:
         if not settled:
             return
         with self._use:
-            self._lake.change(
-                "settle_incidents", {"settled": Frame(_KEY, list(settled))}, resolution=resolution
-            )
+            behind = None
+            if any(key.kind == _LOST for key in settled):
+                # checkpoints of before it are known by that (view `group_positions`)
+                behind = self._lake.ask("newest_checkpoint")[0]["at"]
+            rows = [(*key, behind) for key in settled]
+            frames = {"settled": Frame(_SETTLED, rows)}
+            self._lake.change("settle_incidents", frames, resolution=resolution)
             self._seen -= settled
 
     def refused(self, flow: str) -> list[WaitingPartition]:
@@ -222,9 +227,9 @@ class Incidents:
             noted, living = row["target_generation"], target_generation(row["topic"])
             if None not in (noted, living) and noted != living:
                 continue
-            if row["kind"] == "target_lost":
+            if row["kind"] == _LOST:
                 again.pop(place, None)  # offsets there begin anew in front of it
-            if row["kind"] == "target_lost" and row["open"]:
+            if row["kind"] == _LOST and row["open"]:
                 lost[place.topic_partition] = Lost(noted or 0, row["target_offset"])
             elif row["kind"].startswith("map_") and row["resolution"] == PRODUCE_AGAIN:
                 again[place] = row["target_offset"]

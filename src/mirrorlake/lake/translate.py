@@ -33,11 +33,12 @@ _SAMPLES = (
     "topic STRING, partition INT, sampled_at TIMESTAMP, produced_end BIGINT, mapped_end BIGINT, "
     "target_topic STRING, target_generation INT, generation INT"
 )
-#: The newest sample of each partition.
+#: The newest sample of each partition; those of a time to come, by a clock that was wrong, come
+#: last.
 _NEWEST = (
     "SELECT * FROM (SELECT samples.*, row_number() OVER (PARTITION BY topic, partition ORDER BY "
-    "sampled_at DESC) AS nth FROM ({positions}) AS samples WHERE flow = :flow AND source_end IS "
-    "NOT NULL) WHERE nth = 1"
+    "sampled_at < current_timestamp() + INTERVAL 5 MINUTES DESC, sampled_at DESC) AS nth FROM "
+    "({positions}) AS samples WHERE flow = :flow AND source_end IS NOT NULL) WHERE nth = 1"
 )
 
 

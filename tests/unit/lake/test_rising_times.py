@@ -6,18 +6,19 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from mirrorlake.errors import ReplicationError
+from mirrorlake.errors import ReplicationError, TargetLost
 from mirrorlake.groups.checkpoint_table import left_out_groups, note_left_out
 from mirrorlake.lake.changes import Change
+from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.event_log import EventLog
-from mirrorlake.lake.incidents import Incident
+from mirrorlake.lake.incidents import Incident, IncidentKey
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.states import States, states_as_of
 from mirrorlake.lake.targets import note_targets, noted_targets
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.lake.translate import translate_all
 from mirrorlake.offsets.generations import NotedTarget
-from tests.support.lake_rows import FLOW, append, no_session, opened, record_row, write_file
+from tests.support.lake_rows import FLOW, ago, append, no_session, opened, record_row, write_file
 
 
 @pytest.fixture
@@ -102,3 +103,20 @@ def test_a_group_that_is_left_out_now_is_left_out(lake: Lake) -> None:
     was_ahead(lake, "checkpoints", "checkpointed_at")
     note_left_out(lake, FLOW, {"g": ("t", 0)}, {})
     assert left_out_groups(lake.now, FLOW) == {"g": ("t", 0)}
+
+
+def test_a_position_of_before_a_loss_was_decided_about_is_behind_it(lake: Lake) -> None:
+    """Of a time to come: the clock was ahead when the group was moved there."""
+    place = {"flow": FLOW, "topic": "t", "partition": 0, "target_topic": "east.t"}
+    moved = {"group_id": "g", "source_position": 9, "target_position": 9, "synced": True}
+    row = place | moved | {"checkpointed_at": ago(0)}
+    lake.append("checkpoints", rows_of("checkpoints", [row]))
+    was_ahead(lake, "checkpoints", "checkpointed_at")
+    incidents = EventLog(lake).incidents
+    lost = TargetLost("planted", target_offset=7, topic="t", partition=0, generation=0)
+    incidents.open(FLOW, lost.incident_kind, lost)
+    incidents.settle_all([IncidentKey(FLOW, lost.incident_kind, "t", 0, 0)], "accept")
+    (found,) = lake.ask_table("group_positions")
+    assert not found["synced"] and "the target has lost records" in (found["reason"] or "")
+    (told,) = lake.ask_table("incidents")
+    assert told["resolved_at"] >= told["at"]

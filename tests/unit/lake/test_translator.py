@@ -42,15 +42,18 @@ def test_a_map_that_became_shorter_is_read_as_it_is(tmp_path: Path) -> None:
     assert found(300) == (300, True)
 
 
+@pytest.mark.parametrize("sampled", [60, -3600], ids=["right", "ahead"])
 @pytest.mark.parametrize("is_decided", [False, True])
 def test_what_a_sample_says_of_a_target_that_lost_records_since_is_not_exact(
-    tmp_path: Path, is_decided: bool
+    tmp_path: Path, is_decided: bool, sampled: float
 ) -> None:
     """Behind 1,000 records were markers, all of which went; then 600 to 999 came once more, and
-    1,000 in the place of a marker, which the map has not got yet: a reader behind it has it."""
+    1,000 in the place of a marker, which the map has not got yet: a reader behind it has it. The
+    clock of the sample may have been an hour ahead."""
     lake, _ = opened(no_session, write_file(tmp_path))
     append(lake, "offset_map", [run_row(0, 999)])
-    append(lake, "positions", [sample(60, 1000, 1000, mapped_end=1000, target_passed_end=1005)])
+    ends = {"mapped_end": 1000, "target_passed_end": 1005}
+    append(lake, "positions", [sample(sampled, 1000, 1000, **ends)])
     there = [translate(lake.now, FLOW, "east.orders", 0, at, reverse=True) for at in (1000, 1001)]
     assert [(one.offset, one.exact) for one in there] == [(1000, True), (1000, True)]
     lost = {"flow": FLOW, "at": ago(30), "kind": "target_lost", "topic": "orders", "partition": 0}

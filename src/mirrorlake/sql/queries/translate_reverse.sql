@@ -2,9 +2,10 @@
 -- it on the target; behind all of them, to the position behind the last one, exactly if nothing of the flow lies in
 -- between: a sample says so (target_passed_end) once the map has come as far as it says (mapped_end), in the generation of
 -- the source topic that the sample is of; not one of before it was decided what becomes of records that the target has
--- lost there, in whose place others are. `generation` is the one that the source position is of, newest or not: history is
--- told; null where nothing says so. What is said of a target topic is of its living generation; without one every position
--- leads to the start, and none exactly, as in translate_forward.sql.
+-- lost there, in whose place others are, nor one of a time to come, by a clock that was wrong, which may be.
+-- `generation` is the one that the source position is of, newest or not: history is told; null where nothing says so. What is
+-- said of a target topic is of its living generation; without one every position leads to the start, and none exactly, as in
+-- translate_forward.sql.
 -- Frames: asked (topic on the target, partition, offset), runs (of offset_translation), samples (of positions).
 -- Parameters: flow. One row per position asked. All goes through one pass, as in translate_forward.sql.
 WITH losses AS (
@@ -24,8 +25,9 @@ steps AS (
   FROM {asked}
   UNION ALL
   SELECT samples.target_topic, samples.partition, NULL, 0, NULL,
-         struct(sampled_at, IF(sampled_at <= until, NULL, target_passed_end) AS target_passed_end, mapped_end, produced_end,
-                samples.topic, coalesce(samples.target_generation, 0) AS target_generation, generation),
+         struct(sampled_at, IF(until IS NULL OR sampled_at > until AND sampled_at < current_timestamp() + INTERVAL 5 MINUTES,
+                               target_passed_end, NULL) AS target_passed_end,
+                mapped_end, produced_end, samples.topic, coalesce(samples.target_generation, 0) AS target_generation, generation),
          NULL
   FROM {samples} AS samples
     LEFT JOIN losses ON losses.topic = samples.topic AND losses.partition = samples.partition
