@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 import mirrorlake
 from mirrorlake.errors import InputError
 from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.lake.table_upkeep import Removal, note_removals
 from mirrorlake.library import verifying
 from mirrorlake.library.verify_answer import Verified
 from mirrorlake.verify.auditor import WAVE_RANGES
@@ -30,6 +31,7 @@ from tests.support.clusters import ClusterPair
 from tests.support.commands import exit_code
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, truncate, write
 from tests.support.replication import (
+    lake_of,
     land_only,
     replicate_once,
     replicating,
@@ -372,6 +374,14 @@ def test_a_source_that_has_trimmed_its_log(
     assert found == [("content", 7, "value: 7 bytes became 2 bytes")], (
         "stage and target are compared all the same"
     )
+    note_removals(lake_of(spark, topology), [Removal("east", topic_name, 0, 0, 0, 50)])
+    tables.rewrite("records", lambda rows: rows.filter(pc.field("offset") >= 60))
+    answer = mirrorlake.open(topology).verify(again=True)
+    found = [
+        (difference["kind"], difference["first_offset"], difference["last_offset"])
+        for difference in answer.differences
+    ]
+    assert found == [("stage_differs", 50, 59)], "more is gone than was noted to go"
 
 
 def test_two_flows_with_provenance_in_one_topic(

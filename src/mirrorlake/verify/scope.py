@@ -40,7 +40,7 @@ from mirrorlake.verify.partition_scope import (
     first_staged,
     newest_extents,
 )
-from mirrorlake.verify.ranges import Extent
+from mirrorlake.verify.ranges import Extent, without
 from mirrorlake.verify.verdict import Allowances
 
 
@@ -258,10 +258,7 @@ class FlowScope:
 
     def _standing(self, row: ExtentRow, staged: PartitionRanges | None) -> PartitionScope | None:
         topic, partition, target_topic = row["topic"], row["partition"], row["target_topic"]
-        first = first_staged(staged, row["generation"])
-        if PartitionGeneration.from_row(row) not in self._left_out[kinds.STAGE_TRIMMED]:
-            # nothing may be gone
-            first = min(row["source_first"] if first is None else first, row["source_first"])
+        first = self._first(row, staged)
         if first is None:
             return None
         first = max(first, self._starts.get(PartitionGeneration.from_row(row), 0))
@@ -294,6 +291,17 @@ class FlowScope:
             asks_source=living and self.same_topic(topic),
             audited=tuple(self._audited.get(place, ())),
         )
+
+    def _first(self, row: ExtentRow, staged: PartitionRanges | None) -> int | None:
+        """The first offset that is mapped and not noted to have left the stage, or else that is
+        staged; None: there is none."""
+        place, first = PartitionGeneration.from_row(row), first_staged(staged, row["generation"])
+        gone = [*self._left_out[kinds.STAGE_TRIMMED].get(place, ())]
+        if gone:
+            gone += self._forgotten.get(place, ())
+        mapped = (row["source_first"], (row["source_end"] if first is None else first) - 1)
+        lacking = without(mapped, gone)
+        return lacking[0][0] if lacking else first
 
     def _own_position(self, key: TopicAndPartition, target_topic: str) -> TargetPosition | None:
         """What the target has committed for a source partition, in this lake's generations."""

@@ -1,16 +1,20 @@
 """What differed when it was compared, and has left the stage since, is compared no more, and named:
-its proof is still missing, and its incident stays open."""
+its proof is still missing, and its incident stays open. What the stage has lost beyond what was
+noted to leave it is compared."""
 
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mirrorlake.config.topology import Topology
 from mirrorlake.kafka.admin_configs import Described
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.table_upkeep import Removal, note_removals
 from mirrorlake.testing import MemoryCluster
@@ -27,6 +31,17 @@ def audit(first: int, last: int, verdict: str) -> dict[str, Any]:
     row |= {"first_offset": first, "last_offset": last, "stage_count": last - first + 1}
     row |= {"target_topic": "east.orders", "target_generation": 0, "target_last_offset": 19}
     return row | {"verdict": verdict, "audited_at": datetime.now(timezone.utc)}
+
+
+def scope_of(lake: Lake, topology: Topology, monkeypatch: pytest.MonkeyPatch) -> FlowScope:
+    clusters = {
+        "east": MemoryCluster("east", {"orders": [20]}),
+        "west": MemoryCluster("west", {"east.orders": [20]}),
+    }
+    monkeypatch.setattr(scope_of_flow, "describe_topic_configs", lambda *_: Described())
+    monkeypatch.setattr("mirrorlake.verify.coverage._first_rows", lambda *_: {})
+    deployment = Deployment.opened(lake, Connections(topology, clusters))
+    return FlowScope(topology.flow(FLOW), deployment, lambda _: True)
 
 
 @pytest.mark.parametrize(
@@ -67,14 +82,7 @@ def test_it_is_named(
     append(lake, "offset_map", [run_row(0, 19)])
     audits = [audit(0, 5, "proven"), audit(6, 9, "content"), audit(10, 19, "proven")]
     lake.append("audits", rows_of("audits", audits))
-    clusters = {
-        "east": MemoryCluster("east", {"orders": [20]}),
-        "west": MemoryCluster("west", {"east.orders": [20]}),
-    }
-    monkeypatch.setattr(scope_of_flow, "describe_topic_configs", lambda *_: Described())
-    monkeypatch.setattr("mirrorlake.verify.coverage._first_rows", lambda *_: {})
-    deployment = Deployment.opened(lake, Connections(topology, clusters))
-    scope, choice = FlowScope(topology.flow(FLOW), deployment, lambda _: True), Choice(*bounds)
+    scope, choice = scope_of(lake, topology, monkeypatch), Choice(*bounds)
     with StageFiles(lake.reader).reading() as index:
         partitions = scope.partitions(index)
         held, _ = find_not_compared(scope, partitions, index, choice.bounds)
@@ -82,3 +90,45 @@ def test_it_is_named(
     assert found == again
     assert [(one.first, one.last) for one in held if one.reason == DIFFERED] == told
     assert all("content" in one.detail for one in held)
+
+
+@pytest.mark.parametrize(
+    ("removed", "forgotten", "there", "first"),
+    [
+        ((0, 8), [], range(8, 20), 8),
+        ((0, 8), [], range(12, 20), 8),
+        ((4, 8), [], range(8, 20), 0),
+        ((0, 8), [(8, 9)], range(12, 20), 10),
+        ((0, 8), [(8, 11)], range(12, 20), 12),
+        ((0, 8), [], (), 8),
+        ((0, 20), [], (), None),
+    ],
+    ids=["none", "some", "in front of it", "beside forgotten ones", "forgotten", "all", "removed"],
+)
+def test_what_the_stage_has_lost_behind_what_was_removed_is_compared(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    removed: tuple[int, int],
+    forgotten: list[tuple[int, int]],
+    there: Sequence[int],
+    first: int | None,
+) -> None:
+    """The source may have trimmed it too: nothing else would say that it is missing."""
+    file = write_file(tmp_path, flows={FLOW: {"delivery": "at_least_once"}})
+    lake, topology = opened(no_session, file)
+    append(lake, "records", staged(there))
+    note_removals(lake, [Removal("east", "orders", 0, 0, *removed)])
+    rows = [
+        {"source_cluster": "east", "topic": "orders", "partition": 0, "generation": 0}
+        | {"first_offset": low, "last_offset": high, "record_count": 1, "forget_id": "f"}
+        | {"noted_at": datetime.now(timezone.utc)}
+        for low, high in forgotten
+    ]
+    lake.append("forgotten", rows_of("forgotten", rows))
+    append(lake, "offset_map", [run_row(0, 19)])
+    scope = scope_of(lake, topology, monkeypatch)
+    with StageFiles(lake.reader).reading() as index:
+        partitions = scope.partitions(index)
+    extents = [extent for one in choose(scope, partitions, Choice()) for extent in one.extents]
+    assert extents == ([] if first is None else [(first, 19)])
