@@ -29,8 +29,9 @@ logger = logging.getLogger(__name__)
 
 
 class SourceFlows:
-    """The flows that read from a source cluster: those of the topology file, those that were and
-    have rows in the map, and replays and restores that began and have not ended."""
+    """The flows that read from a source cluster: those of the topology file, those of other ones
+    that have rows in the map, or were about to write what comes to have some, and replays and
+    restores that began and have not ended."""
 
     def __init__(self, deployment: Deployment, alias: str, topics: Collection[str]) -> None:
         lake, connections = deployment.lake, deployment.connections
@@ -45,6 +46,11 @@ class SourceFlows:
                 self._mapped.setdefault(row["flow"], {})[row["topic"], row["partition"]] = row[
                     "target_topic"
                 ]
+        self._noted = {
+            row["flow"]
+            for row in lake.ask_table("target_generations")
+            if row["flow"].partition("->")[0] == alias and row["topic"] in topics
+        }
         begun = (row["flow"] for row in lake.ask("resends_begun"))
         self._resends = [
             name for name in begun if name.partition("->")[0].rpartition(":")[2] == alias
@@ -52,10 +58,8 @@ class SourceFlows:
 
     def by_their_maps(self) -> list[FlowPositions]:
         """What the tables say: enough where nothing lies behind the end of a map."""
-        return [
-            self._known(name, None)
-            for name in (*sorted(self._file.keys() | self._mapped.keys()), *self._resends)
-        ]
+        names = self._file.keys() | self._mapped.keys() | self._noted
+        return [self._known(name, None) for name in (*sorted(names), *self._resends)]
 
     def held(
         self, names: Iterable[str], stack: ExitStack, waits: dict[str, str]
@@ -127,11 +131,13 @@ class SourceFlows:
     ) -> dict[TopicAndPartition, TopicAndPartition]:
         """Source partitions by target partition."""
         sources = {(target, key[1]): key for key, target in self._mapped.get(name, {}).items()}
+        noted = noted_targets(self._lake, name)[1]
+        sources_of = {target: topic for topic, target in noted.items() if topic in self._topics}
         if flow is not None:
-            for topic, info in self._connections.admin(flow.target).topics().items():
-                for source in self._topics:
-                    if flow.target_topic(source) == topic:
-                        sources.update({(topic, at): (source, at) for at in range(info.partitions)})
+            sources_of |= {flow.target_topic(topic): topic for topic in self._topics}
+        for topic, info in self._connections.admin(name.rpartition("->")[2]).topics().items():
+            if (source := sources_of.get(topic)) is not None:
+                sources.update({(topic, at): (source, at) for at in range(info.partitions)})
         return sources
 
     def _positions(

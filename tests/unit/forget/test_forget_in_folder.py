@@ -9,11 +9,17 @@ from pyspark.sql import SparkSession
 import mirrorlake
 from mirrorlake.errors import InputError
 from mirrorlake.forget import forget as forgetting
+from mirrorlake.forget.flows import SourceFlows
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.forgotten import finish_calls
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.maintain import maintain
+from mirrorlake.lake.targets import note_targets
 from mirrorlake.library.internals import Internals
+from mirrorlake.offsets.generations import NotedTarget
+from mirrorlake.testing import MemoryCluster
 from tests.support.lake_rows import append, no_session, opened, run_row, staged, write_file
 
 BRACES = '{"who": "{eve@people}"}'
@@ -81,6 +87,28 @@ def test_what_is_not_mapped_yet_waits(file: Path) -> None:
     looked = mirrorlake.open(file).forget("orders", "offset >= 58", dry_run=True)
     assert (looked.records, looked.waiting) == (2, 6)
     assert looked.waits == [{"flow": "east->west", "why": "it is running"}]
+
+
+def test_what_a_flow_that_the_file_lacks_may_have_produced_first_waits(file: Path) -> None:
+    """Of its first records nothing is mapped yet: what it notes before it sends them names it."""
+    lake = opened(no_session, file)[0]
+    noted = NotedTarget(0, "id", "stage", (0, 0))
+    for flow, topic in (("east->north", "orders"), ("east->south", "payments")):
+        note_targets(lake, flow, {(topic, f"east.{topic}"): noted})
+        Lease(lake, f"flow {flow}").take()  # as a process that runs it by another file
+    looked = mirrorlake.open(file).forget("orders", "offset >= 58", dry_run=True)
+    assert (looked.records, looked.waiting) == (0, 2)
+    assert looked.waits == [{"flow": "east->north", "why": "it is running"}]
+
+
+def test_a_target_is_asked_about_records_of_a_flow_that_the_file_lacks(file: Path) -> None:
+    """It may have them, and where each of them is shows only by counting them in the stage."""
+    lake, topology = opened(no_session, file)
+    note_targets(lake, "east->north", {("orders", "o"): NotedTarget(0, "id", "stage", (0, 0))})
+    connections = Connections(topology, {"north": MemoryCluster("north", {"o": [9, 9], "p": [9]})})
+    flows = SourceFlows(Deployment.opened(lake, connections), "east", ["orders"])
+    places = flows._places("east->north", None)
+    assert places == {("o", at): ("orders", at) for at in (0, 1)}
 
 
 @pytest.mark.parametrize(
