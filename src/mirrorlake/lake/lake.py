@@ -8,6 +8,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -56,6 +57,8 @@ class Lake(SessionTables):
         self.stored_id: str | None = None
         self._checkpoints = checkpoints
         self._groups: dict[str, GroupCommit] = {}
+        #: When the newest row was noted, by the query that tells it (`lake.rising_times`).
+        self.noted_at: dict[str, datetime | None] = {}
         #: Gets what this process commits.
         self.meter: LakeMeter = Unmeasured()
 

@@ -1,6 +1,8 @@
 """Where a clock was ahead, of another host or of this one before it was set, what is noted now
 counts all the same: it comes behind what was noted then."""
 
+import time
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from deltalake import DeltaTable
 
 from mirrorlake.errors import ReplicationError, TargetLost
 from mirrorlake.groups.checkpoint_table import left_out_groups, note_left_out
+from mirrorlake.lake import rising_times
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.event_log import EventLog
@@ -18,6 +21,7 @@ from mirrorlake.lake.targets import note_targets, noted_targets
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.lake.translate import translate_all
 from mirrorlake.offsets.generations import NotedTarget
+from mirrorlake.testing import MemoryLake
 from tests.support.lake_rows import FLOW, ago, append, no_session, opened, record_row, write_file
 
 
@@ -27,7 +31,8 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def was_ahead(lake: Lake, table: str, *columns: str) -> None:
-    """What a table has was noted by a clock that was an hour ahead."""
+    """What a table has was noted by a clock that was an hour ahead, by another process."""
+    lake.noted_at.clear()
     later = {column: f"{column} + INTERVAL '1 hour'" for column in columns}
     DeltaTable(f"{lake.directory}/{table}").update(updates=later)
 
@@ -120,3 +125,23 @@ def test_a_position_of_before_a_loss_was_decided_about_is_behind_it(lake: Lake) 
     assert not found["synced"] and "the target has lost records" in (found["reason"] or "")
     (told,) = lake.ask_table("incidents")
     assert told["resolved_at"] >= told["at"]
+
+
+def test_the_lake_is_asked_once_when_it_was_noted_in_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It costs requests in a store. The clock of this process may be set back meanwhile."""
+    lake = MemoryLake({"open_incidents": ()})
+    log = EventLog(lake)
+    for kind in ("a", "b", "c"):
+        log.record(FLOW, [Change("topic", "t", outcome=kind)])
+        log.incidents.open(FLOW, kind, ReplicationError("planted", topic="t"))
+        monkeypatch.setattr(rising_times, "datetime", _Earlier)
+    assert (lake.asked["newest_change"], lake.asked["newest_incident"]) == (1, 1)
+    for table in ("changes", "incidents"):
+        times = [row["at"] for row in lake.appended[table]]
+        assert len({*times}) == 3 and times == sorted(times)
+
+
+class _Earlier(datetime):
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> "_Earlier":
+        return cls.fromtimestamp(time.time() - 3600, tz)
