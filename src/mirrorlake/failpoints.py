@@ -38,6 +38,7 @@ FORGET_POINTS = (
 RESEND_POINTS = (
     "resend-begun",  # what is sent is noted in `changes`, nothing was sent
     "resend-sent",  # all is at the target and in the map, the end is not noted
+    "resend-told",  # nor is it when the answer is given
 )
 #: Points of landing where a session commits.
 SESSION_POINTS = (

@@ -37,7 +37,7 @@ PARTITIONS = 3
 COUNT = 3_000
 FAILED = "get_json_object(CAST(value AS STRING), '$.status') = 'FAILED' AND offset >= 10"
 #: Where the command dies in turn, before it is let come to its end.
-KILLS = ("resend-begun", "kafka-committed", "resend-sent")
+KILLS = ("resend-begun", "kafka-committed", "resend-sent", "resend-told")
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,12 @@ def replay(
             "say which records by --topic and --where, and where they go by --to; or --parked"
         )
     check_condition(where)
+    answers: list[Resent] = []
+
+    def answered(found: "Resent") -> None:
+        _answer(shared, found, as_json)
+        answers.append(found)
+
     resent = shared.lake.replay(
         topic,
         where,
@@ -94,14 +100,21 @@ def replay(
         private=private,
         dry_run=dry_run,
         report=report,
+        answered=answered,
     )
-    tell(shared, resent, as_json)
+    if not answers:
+        tell(shared, resent, as_json)
+    elif not resent.complete:
+        raise typer.Exit(1)
+
+
+def _answer(shared: Context, resent: "Resent", as_json: bool, good: bool = True) -> None:
+    shared.end(resent.to_dict(), as_json, lambda: _show(shared, resent), good)
 
 
 def tell(shared: Context, resent: "Resent", as_json: bool) -> None:
     """Show what was sent, or would be; ends the command with 1 where something is left."""
-    good = resent.complete or resent.dry_run
-    shared.end(resent.to_dict(), as_json, lambda: _show(shared, resent), good)
+    _answer(shared, resent, as_json, resent.complete or resent.dry_run)
 
 
 def _show(shared: Context, resent: "Resent") -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
     from mirrorlake.lake.stage_index import StageFiles
     from mirrorlake.produce.batch_report import BatchReport
     from mirrorlake.resend.cut import Moment
+    from mirrorlake.resend.sender import SendOutcome
+    from mirrorlake.resend.steps import PlannedResend
 
 #: Called after each batch with how many records this call has sent.
 ReportSent = Callable[[int], None]
@@ -43,6 +45,7 @@ class Resends(Opened):
         private: bool = False,
         dry_run: bool = False,
         report: ReportSent | None = None,
+        answered: Callable[[Resent], None] | None = None,
         stop: Event | None = None,
     ) -> Resent:
         """Send staged records of a topic that a predicate picks to a topic: in their order, each
@@ -64,6 +67,8 @@ class Resends(Opened):
             private: keep the predicate out of the lake's tables; to go on, say so again.
             dry_run: only say how many, and show the first ones.
             report: called after each batch.
+            answered: called with the answer once all is sent, before it is noted that the replay
+                has ended: the same call is a new replay from then on, until then it answers anew.
             stop: set it to end after the batch in hand; for None an interrupt does.
 
         Raises:
@@ -103,8 +108,13 @@ class Resends(Opened):
         replay = Replay(known.deployment, stage, asked)
         if dry_run:
             return planned_answer(replay.plan(EXAMPLES))
+
+        def told(planned: "PlannedResend", outcome: "SendOutcome") -> None:
+            if answered is not None:
+                answered(sent_answer(planned, outcome))
+
         with stopping(stop) as ending, _in_a_sentence("the replay"):
-            planned, outcome = replay.run(ending, rate, _counting(report))
+            planned, outcome = replay.run(ending, rate, _counting(report), told)
         return sent_answer(planned, outcome)
 
     def replay_parked(

@@ -18,7 +18,7 @@ from mirrorlake.resend.note import Resend, ResentTopic, read_notes
 from mirrorlake.resend.predicate import check_predicate
 from mirrorlake.resend.private_words import PrivateWords
 from mirrorlake.resend.sender import Sending, SendOutcome
-from mirrorlake.resend.steps import PlannedResend, Steps
+from mirrorlake.resend.steps import PlannedResend, Steps, Told
 
 #: How many records a dry run shows.
 EXAMPLES = 5
@@ -115,7 +115,11 @@ class Replay:
         return (made,) if there is None else ()
 
     def run(
-        self, stop: threading.Event, rate: int | None, report: Callable[[BatchReport], None]
+        self,
+        stop: threading.Event,
+        rate: int | None,
+        report: Callable[[BatchReport], None],
+        told: Told,
     ) -> tuple[PlannedResend, SendOutcome]:
         """Send; goes on where the same replay was ended by a kill. Raises InputError, LeaseTaken,
         ReplicationError."""
@@ -133,7 +137,7 @@ class Replay:
             )
             if asked.private and not planned.continued:
                 self._words.note(number, asked.where)
-            planned, outcome = self._steps.carry_out(planned, sending, stop)
+            planned, outcome = self._steps.carry_out(planned, sending, stop, told=told)
             self._words.delete_except(
                 {resend.id for resend in read_notes(self._lake.ask("resends", kind="replay"))}
             )

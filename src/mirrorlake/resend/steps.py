@@ -34,6 +34,10 @@ class PlannedResend:
     warnings: tuple[str, ...] = ()
 
 
+Told = Callable[[PlannedResend, SendOutcome], None]
+"""Hears what came of a resend of which all is sent."""
+
+
 class Steps:
     """The steps of resends to one cluster. Who takes them has the lease of it."""
 
@@ -141,10 +145,13 @@ class Steps:
         sending: Sending,
         stop: threading.Event,
         rest: Callable[[Resend], ExtrasDone] = lambda _resend: ExtrasDone(),
+        told: Told = lambda _planned, _outcome: None,
     ) -> tuple[PlannedResend, SendOutcome]:
-        """Make topics, note what is sent, send, do the rest, note the end: each once, also if the
-        process is killed."""
+        """Make topics, note what is sent, send, do the rest, tell what came of it, note the end:
+        each once, also if the process is killed. As long as the end is not noted the same call
+        tells once more what came of it, and sends nothing."""
         resend = planned.resend if planned.continued else self._begin(planned)
+        planned = replace(planned, resend=resend)
         outcome = Sender(self.deployment, self.stage, resend, sending).send(stop)
         if outcome.complete:
             self._check_still_there(resend)
@@ -152,9 +159,11 @@ class Steps:
             outcome.extras = rest(resend)
             outcome.complete = outcome.extras.complete
         if outcome.complete:
-            self.event_log.record(resend.name, resend.ended(outcome.records))
             outcome.unexplained = self._unexplained(resend, outcome.records)
-        return replace(planned, resend=resend), outcome
+            told(planned, outcome)
+            failpoints.reached("resend-told")
+            self.event_log.record(resend.name, resend.ended(outcome.records))
+        return planned, outcome
 
     def _unexplained(self, resend: Resend, records: Mapping[str, int]) -> tuple[str, ...]:
         """The target topics that have more records than were picked, or fewer although the stage

@@ -129,11 +129,11 @@ def test_a_position_of_before_a_loss_was_decided_about_is_behind_it(lake: Lake) 
 
 def test_the_lake_is_asked_once_when_it_was_noted_in_last(monkeypatch: pytest.MonkeyPatch) -> None:
     """It costs requests in a store. The clock of this process may be set back meanwhile."""
-    lake = MemoryLake({"open_incidents": ()})
+    lake = MemoryLake()
     log = EventLog(lake)
     for kind in ("a", "b", "c"):
         log.record(FLOW, [Change("topic", "t", outcome=kind)])
-        log.incidents.open(FLOW, kind, ReplicationError("planted", topic="t"))
+        log.incidents.note([Incident(FLOW, kind, ReplicationError("planted", topic="t"))], "skip")
         monkeypatch.setattr(rising_times, "datetime", _Earlier)
     assert (lake.asked["newest_change"], lake.asked["newest_incident"]) == (1, 1)
     for table in ("changes", "incidents"):

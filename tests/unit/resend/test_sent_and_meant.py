@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from mirrorlake.errors import LakeError
 from mirrorlake.lake.changes import MemoryLog
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.stage_index import StageFiles
@@ -32,8 +33,15 @@ def sent(
     at_target: int,
     *lost: Mapping[str, Any],
     part: ResentTopic = PICKED,
+    log: Any = None,
 ) -> Resent:
-    """The answer to a resend that sent all that it found."""
+    """The answer to a resend that sent all that it found, given once, before it is over."""
+    event_log: Any = log or MemoryLog()
+    answers: list[Resent] = []
+
+    def told(planned: steps.PlannedResend, outcome: SendOutcome) -> None:
+        assert not event_log.rows, "the same call would send all once more"
+        answers.append(sent_answer(planned, outcome))
 
     def send(_stop: threading.Event) -> SendOutcome:
         return SendOutcome({"u": at_target}, complete=True)
@@ -41,13 +49,13 @@ def sent(
     monkeypatch.setattr(steps, "Sender", lambda *_: SimpleNamespace(send=send))
     cluster = MemoryCluster("west", {"u": [0]})
     connections = SimpleNamespace(admin=lambda _: cluster)
-    event_log: Any = MemoryLog()
     lake = MemoryLake({"not_in_stage": lost, "mapped_ends": ()})
     deployment = Deployment(lake, cast(Any, connections), event_log)
     resend = Resend("replay", "1", "east", "west", target_id="id", request={}, parts=(part,))
     planned = steps.PlannedResend(resend, continued=True)
     made = steps.Steps(deployment, cast(StageFiles, None), "west")
-    answer = sent_answer(*made.carry_out(planned, Sending(), threading.Event()))
+    answer = sent_answer(*made.carry_out(planned, Sending(), threading.Event(), told=told))
+    assert answers == [answer]
     assert [change.after for _, change in event_log.rows] == [f"records={at_target}"], "it is over"
     return answer
 
@@ -93,3 +101,22 @@ def test_parked_records_stay_parked(monkeypatch: pytest.MonkeyPatch) -> None:
     part = ResentTopic("t", "u", PICKED.ranges, picked=((3, 0, 200), (3, 0, 499)))
     answer = sent(monkeypatch, 99, part=part)
     assert not answer.complete and "they stay parked" in answer.warnings[0]
+
+
+def test_who_dies_before_it_is_known_what_came_of_it_is_told_by_the_same_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As long as it is not over that goes on with it, and sends nothing."""
+    log = MemoryLog()
+    with monkeypatch.context() as patch, pytest.raises(LakeError, match="no answer to query"):
+        patch.setattr(MemoryLake, "query_rows", unanswered)
+        sent(patch, 99, log=log)
+    assert log.rows == []
+    assert sent(monkeypatch, 99, gone(300, 300), log=log).complete
+
+
+def unanswered(_lake: MemoryLake, name: str, *_: object, **__: object) -> tuple[()]:
+    """As of a store that is away once all is sent."""
+    if name == "not_in_stage":
+        raise LakeError("no answer to query")
+    return ()
