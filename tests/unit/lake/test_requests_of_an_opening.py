@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from mirrorlake.config.lake import Lake as Location
+from mirrorlake.lake.changes import Change
 from mirrorlake.lake.definitions import TABLES
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from tests.support.lake_rows import no_session
@@ -45,3 +47,14 @@ def test_a_lake_that_is_not_there_is_looked_for_once(
     known = len(link.requests)
     opened(location, tmp_path)
     assert looked_for(link.requests[known:]) == len(TABLES), "each by one request"
+
+
+def test_what_is_noted_once_more_asks_for_its_commit_alone(
+    link: StoreLink, location: Location, tmp_path: Path
+) -> None:
+    """When it was noted in last is known: files of the table are not read for it."""
+    log = EventLog(opened(location, tmp_path))
+    for outcome in ("done", "gone"):
+        before = len(link.requests)
+        log.record("east->west", [Change("topic", "t", outcome=outcome)])
+    assert sorted(each.kind for each in link.requests[before:]) == ["GET", "PUT", "PUT"]
