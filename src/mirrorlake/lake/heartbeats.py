@@ -28,9 +28,11 @@ def note_heartbeat_topics(lake: Lake, flow: str, topics: Collection[str]) -> Non
     lake.change("note_heartbeat_topics", {"noted": Frame(_NOTED, [(flow, pattern)])})
 
 
-def known_heartbeats(lake: Lake, flow: str) -> Callable[[str], bool]:
-    """Whether a topic of a flow's source is known to hold heartbeats; `heartbeats` alone where it
+def known_heartbeats(
+    lake: Lake, flow: str, unnoted: Collection[str] = (HEARTBEATS,)
+) -> Callable[[str], bool]:
+    """Whether a topic of a flow's source is known to hold heartbeats: those of `unnoted` where it
     was not noted."""
     rows = (row["heartbeat_topics"] for row in lake.ask_table("objectives") if row["flow"] == flow)
-    pattern = re.compile(next(rows, None) or heartbeats_pattern([HEARTBEATS]))
+    pattern = re.compile(next(rows, None) or heartbeats_pattern(unnoted))
     return lambda topic: pattern.search(topic) is not None

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterable
 
 from confluent_kafka import KafkaError, KafkaException
 
-from mirrorlake.errors import InputError
+from mirrorlake.errors import ClusterUnreachable, InputError
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.records import first_rows
-from mirrorlake.lake.heartbeats import note_heartbeat_topics
+from mirrorlake.lake.heartbeats import known_heartbeats, note_heartbeat_topics
 from mirrorlake.lake.lake import Lake
 from mirrorlake.mm2.formats import decode_heartbeat, encode_heartbeat
 from mirrorlake.naming.policy import HEARTBEATS
@@ -44,7 +44,8 @@ def are_heartbeats(records: Iterable[KeyAndValue], name: str) -> bool:
 def first_records_of(
     admin: ClusterAdmin, settings: Settings, topics: Collection[str]
 ) -> dict[str, list[KeyAndValue]]:
-    """The first key and value of each partition of some topics of a cluster that has them. Raises
+    """The first key and value of each partition of some topics of a cluster that has them; missing
+    are topics that may hold heartbeats or not, since a leader does not tell. Raises
     ClusterUnusable, KafkaException."""
     there = admin.topics()
     keys = [
@@ -59,18 +60,30 @@ def first_records_of(
     records: dict[str, list[KeyAndValue]] = {name: [] for name in topics}
     for (name, _), row in (first_rows(admin.alias, settings, filled) if filled else {}).items():
         records[name].append((row.key, row.value))
-    return records
+    silent = {key[0] for key in keys if key not in starts or key not in ends}
+    return {
+        name: of_topic
+        for name, of_topic in records.items()
+        if name not in silent or not all(is_heartbeat(*record) for record in of_topic)
+    }
 
 
 def holds_other_records(admin: ClusterAdmin, settings: Settings, topic: str) -> bool:
     """Whether a topic holds records that are no heartbeats; False where its records may not be
-    read."""
+    read. Raises ClusterUnreachable where a leader does not tell."""
     try:
-        return not are_heartbeats(first_records_of(admin, settings, [topic])[topic], HEARTBEATS)
+        records = first_records_of(admin, settings, [topic])
     except KafkaException as error:
         if error.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
             raise
         return False
+    if topic not in records:
+        raise ClusterUnreachable(
+            f"cluster {admin.alias} does not say whether topic {topic} holds an application's "
+            "records: a leader of it does not answer; no heartbeat is written there meanwhile",
+            alias=admin.alias,
+        )
+    return not are_heartbeats(records[topic], HEARTBEATS)
 
 
 class HeartbeatTopics:
@@ -97,7 +110,8 @@ class HeartbeatTopics:
 
     def look(self) -> None:
         """Look at the topics of such names that were not looked at before, and note what is new.
-        Raises ClusterUnusable, KafkaException."""
+        Those that cannot be seen now stay as they were noted: people's, where nothing was. Raises
+        ClusterUnusable, KafkaException."""
         named = [
             name for name in self._admin.topics() if may_be_heartbeats(name) and self._selects(name)
         ]
@@ -109,9 +123,15 @@ class HeartbeatTopics:
         for name, of_topic in records.items():
             if of_topic:
                 self._by_content[keys[name]] = are_heartbeats(of_topic, name)
+        unseen = unknown - records.keys()
         topics = frozenset(
-            name for name, key in keys.items() if self._by_content.get(key, name == HEARTBEATS)
+            name
+            for name, key in keys.items()
+            if name not in unseen and self._by_content.get(key, name == HEARTBEATS)
         )
+        if unseen:
+            noted = known_heartbeats(self._lake, self._flow, unnoted=())
+            topics |= frozenset(filter(noted, unseen))
         if topics != self._noted:
             note_heartbeat_topics(self._lake, self._flow, topics)
             self._noted = topics
