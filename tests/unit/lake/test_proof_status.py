@@ -35,6 +35,7 @@ def audit(topic: str, first: int, last: int, verdict: str) -> dict[str, object]:
     return {
         "flow": "east->west",
         "topic": topic,
+        "target_topic": f"east.{topic}",
         "partition": 0,
         "first_offset": first,
         "last_offset": last,
@@ -81,9 +82,9 @@ def test_proofs_of_a_target_topic_that_is_gone_do_not_count(
         tables.create(table)
     maps = [mapped("t", 100), {**mapped("t", 30), "target_generation": 1}]
     tables.append("offset_map", rows_of("offset_map", maps[: 1 + newest]))
-    tables.append(
-        "audits", rows_of("audits", [{**audit("t", 0, 99, "proven"), "target_topic": "east.t"}])
-    )
+    nameless = {"target_topic": None}  # of which topic that was is not known
+    audits = [audit("t", 0, 99, "proven"), audit("t", 0, 99, "proven") | nameless]
+    tables.append("audits", rows_of("audits", audits))
     common = {
         "flow": "east->west",
         "topic": "t",

@@ -42,7 +42,7 @@ met AS (
   FROM rows_of_map AS map JOIN stretches AS stretch
     ON stretch.flow = map.flow AND stretch.topic = map.topic AND stretch.partition = map.partition
     AND stretch.generation = map.generation AND stretch.target_generation = map.target_generation
-    AND coalesce(stretch.target_topic, map.target_topic) = map.target_topic
+    AND stretch.target_topic = map.target_topic
     AND stretch.first <= map.source_last AND map.source_first <= stretch.last
   WHERE map.records > 0
 ),

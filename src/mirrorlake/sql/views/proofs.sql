@@ -1,9 +1,9 @@
 -- What is known by content of each stretch of source offsets (inclusive): the newest verdict on it. Only the living
--- generation of a target topic counts: what was compared with a topic that is gone proves nothing. Nor does what began to be
--- compared before an operator decided about records that the target has lost, of these and of all behind them. No range of
--- `audits` spans a multiple of 100,000, which keeps the join small. record_count is of the stage, mapped_count without the
--- records that were left out on purpose, which no map has; for a range of which only a part was compared again they are in
--- proportion to the offsets.
+-- generation of a target topic counts: what was compared with a topic that is gone, or that is not named, proves nothing.
+-- Nor does what began to be compared before an operator decided about records that the target has lost, of these and of all
+-- behind them. No range of `audits` spans a multiple of 100,000, which keeps the join small. record_count is of the stage,
+-- mapped_count without the records that were left out on purpose, which no map has; for a range of which only a part was
+-- compared again they are in proportion to the offsets.
 CREATE OR REPLACE VIEW proofs AS
 WITH lost AS (
   SELECT flow, topic, partition, coalesce(generation, 0) AS of_generation,
@@ -19,10 +19,10 @@ losses_of AS (
 ranges AS (
   SELECT audits.*, stage_count - coalesce(excused['parked'], 0L) - coalesce(excused['given_up'], 0L)
            - coalesce(excused['echo'], 0L) AS sent_count, coalesce(generation, 0) AS of_generation, coalesce(audits.target_generation, 0) AS of_target_generation,
-         coalesce(audits.target_topic, '') AS mirror, first_offset DIV 100000 AS bucket
+         audits.target_topic AS mirror, first_offset DIV 100000 AS bucket
   FROM audits LEFT JOIN living_targets AS target
     ON target.flow = audits.flow AND target.topic = audits.topic AND target.target_topic = audits.target_topic
-  WHERE first_offset IS NOT NULL
+  WHERE first_offset IS NOT NULL AND audits.target_topic IS NOT NULL
     AND (target.flow IS NULL OR target.lives AND target.target_generation = coalesce(audits.target_generation, 0))
 ),
 cuts AS (
@@ -72,7 +72,7 @@ SELECT
   max(compared.audited_at) AS audited_at,
   CAST(round(max_by(staged, compared.audited_at)) AS BIGINT) AS record_count,
   max_by(compared.target_last_offset, compared.audited_at) AS target_last_offset,
-  nullif(mirror, '') AS target_topic,
+  mirror AS target_topic,
   CAST(round(max_by(sent, compared.audited_at)) AS BIGINT) AS mapped_count
 FROM compared
 GROUP BY flow, topic, partition, of_generation, mirror, of_target_generation, compared.at, compared.until
