@@ -6,6 +6,7 @@ ends in the same state. Nothing is remembered but in the groups themselves, `cha
 `checkpoints`.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -19,7 +20,7 @@ from mirrorlake.failover.divergence import divergence_of
 from mirrorlake.failover.drained import Drained
 from mirrorlake.failover.left_over import left_over, warnings_of
 from mirrorlake.groups import logs
-from mirrorlake.groups.checkpoint_plan import GroupPartition
+from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
 from mirrorlake.groups.inventory import GroupInventory, take_inventory, why_unreachable
 from mirrorlake.groups.mover import (
@@ -89,7 +90,8 @@ def move_groups(
         results, goals = _planned(route, inventory, options.force)
         results = carry_out(connections.groups(direction.goal), results, goals, options.force)
         _note_down(deployment, direction, results)
-    return _document(route, inventory, results, drained)
+        read_on = [] if inventory.gone else _read_on(route, results)
+    return _document(route, inventory, results, drained, read_on)
 
 
 def planned_moves(route: Route, options: MoveOptions) -> dict[str, Any]:
@@ -105,8 +107,9 @@ def _document(
     inventory: GroupInventory,
     results: Sequence[MoveResult],
     drained: Sequence[Drained],
+    read_on: Sequence[str] = (),
 ) -> dict[str, Any]:
-    left = left_over(route, inventory, results, drained)
+    left = [*left_over(route, inventory, results, drained), *read_on]
     return {
         "flow": route.flow.name,
         "command": _word(route),
@@ -194,6 +197,35 @@ def carry_out(
         else outcome_of(result, sent[result.standing.checkpoint.group_partition], now)
         for result in results
     ]
+
+
+def _read_on(route: Route, results: Sequence[MoveResult]) -> list[str]:
+    """Which groups stand elsewhere at the origin by now than where they were moved by, one sentence
+    each. What they read meanwhile, no move could have known of."""
+    moved: dict[str, list[Checkpoint]] = defaultdict(list)
+    for result in results:
+        if result.done == "moved" or (result.done == "there" and result.detail is None):
+            moved[result.standing.checkpoint.group_id].append(result.standing.checkpoint)
+    now = positions_or_errors(route.connections.groups(route.origin), moved.keys())
+    left = [
+        f"group {group} is moved, and whether it has read on at {route.origin} meanwhile is not "
+        f"known: {why}"
+        for group, why in sorted(now.errors.items())
+    ]
+    for group, positions in sorted(now.positions.items()):
+        others = [
+            f"{was.topic}-{was.partition} ({was.source_position}, now {at.offset})"
+            for was in moved[group]
+            if (at := positions.get((was.topic, was.partition))) is not None
+            and at.offset != was.source_position
+        ]
+        if others:
+            more = f" and {len(others) - 1} partitions more" if len(others) > 1 else ""
+            left.append(
+                f"group {group} has read on at {route.origin} while it was moved, in {others[0]}"
+                f"{more}: stop its consumers there, then run this again, or they read it again"
+            )
+    return left
 
 
 def _note_down(deployment: Deployment, direction: Direction, results: Sequence[MoveResult]) -> None:

@@ -41,10 +41,13 @@ class Groups:
         return {}
 
 
+@pytest.mark.parametrize("reads", [0, 1], ids=["", "and reads on while it is moved"])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_it_is_moved_to_where_it_stands_by_then(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reverse: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reverse: bool, reads: int
 ) -> None:
+    """What it reads behind that no move could have known of: then it is not said to be where it
+    should be."""
     topology = load_topology(write_file(tmp_path))
     clusters = {alias: MemoryCluster(alias) for alias in ("east", "west")}
     connections, goal = Connections(topology, clusters), Groups()
@@ -52,10 +55,13 @@ def test_it_is_moved_to_where_it_stands_by_then(
     places = [("orders", 0), ("east.orders", 0)]
     at_origin, at_goal = reversed(places) if reverse else places
     connections._groups[direction.goal] = goal  # type: ignore[assignment]
+    origin = Groups()
+    connections._groups[direction.origin] = origin  # type: ignore[assignment]
     committed = [5]
 
     def inventory(*_: object) -> GroupInventory:
         (now,) = committed
+        origin.held = {at_origin: Committed(now + reads)}
         there = Translated(*at_goal, now, exact=True)
         return GroupInventory((standing_of(("billing", *at_origin), Committed(now), there),))
 
@@ -74,5 +80,7 @@ def test_it_is_moved_to_where_it_stands_by_then(
     monkeypatch.setattr(logs, "starts", starts)
     lake, log = MemoryLake({"open_incidents_of": []}), MemoryLog()
     done = move_groups(Deployment(lake, connections, log), direction, MoveOptions(drain=False))
-    assert done["complete"] and [row["to_position"] for row in done["groups"]] == [9]
+    assert done["complete"] is (not reads) and bool(done["left"]) is bool(reads)
+    assert all("orders-0 (9, now 10): stop its consumers" in sentence for sentence in done["left"])
+    assert [row["to_position"] for row in done["groups"]] == [9]
     assert {place: at.offset for place, at in goal.held.items()} == {at_goal: 9}
