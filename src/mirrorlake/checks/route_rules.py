@@ -14,11 +14,10 @@ from mirrorlake.naming.policy import check_topic_name
 
 
 def check_routes(
-    flows: Sequence[ResolvedFlow], topics: Mapping[str, Collection[str]]
+    routes: Routes, flows: Sequence[ResolvedFlow], topics: Mapping[str, Collection[str]]
 ) -> list[Problem]:
-    """Check where the topics of all clusters get to. Raises TopologyError if a policy of the user's
-    own fails."""
-    routes = Routes(flows)
+    """Check where the topics of all clusters get to, and follow the `routes` of the flows as far as
+    they go. Raises TopologyError if a policy of the user's own fails."""
     real, asked = origins(flows, topics)
     # Examples first: they are few, and show what the flows are like, should there be too many
     # topics to follow.

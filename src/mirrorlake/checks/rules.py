@@ -10,6 +10,7 @@ from difflib import get_close_matches
 
 from mirrorlake.checks.problem import Problem, refused_flows
 from mirrorlake.checks.route_rules import check_routes
+from mirrorlake.checks.routes import Routes
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.naming.patterns import never_in_names
 from mirrorlake.naming.selection import matches_any
@@ -47,11 +48,14 @@ def check_flows(
     ]
     refused = refused_flows(problems)
     going = [flow for flow in flows if flow.name not in refused]
-    problems += check_routes(going, topics)
-    there = _there(going, topics)
+    routes = Routes(going)
+    problems += check_routes(routes, going, topics)
+    there = {alias: set(names) for alias, names in topics.items()}
+    for alias, topic in routes.arrivals:  # what flows make is there for the next ones
+        there.setdefault(alias, set()).add(topic)
     for flow in going:
         problems += [*_factors(flow, (brokers or {}).get(flow.target)), *_idle_patterns(flow)]
-        if flow.source in topics:
+        if flow.source in topics and routes.complete:
             problems += _matchless(flow, there[flow.source])
     return problems
 
@@ -183,18 +187,6 @@ def _idle_patterns(flow: ResolvedFlow) -> Iterator[Problem]:
                     f"legal name of a topic: {char!r} is in none",
                     fix="correct the pattern, or take it away",
                 )
-
-
-def _there(
-    flows: Iterable[ResolvedFlow], topics: Mapping[str, Collection[str]]
-) -> dict[str, set[str]]:
-    """The names of topics by cluster: of those that are there, and that flows make from these."""
-    there = {alias: set(names) for alias, names in topics.items()}
-    for flow in flows:
-        made = there.setdefault(flow.target, set())
-        names = topics.get(flow.source, ())
-        made.update(flow.target_topic(name) for name in names if flow.selection.selects(name))
-    return there
 
 
 def _matchless(flow: ResolvedFlow, topics: Collection[str]) -> Iterator[Problem]:

@@ -648,3 +648,14 @@ def test_a_pattern_that_matches_no_topic_of_the_source_is_noted(
     if settings["topics"] == ["oders"]:
         assert "(there is orders)" in problems[0].fix
     assert check_flows(file.active_flows(), {}, {}) == [], "of a silent cluster nothing is known"
+
+
+def test_what_other_flows_make_is_a_match_however_many_they_are() -> None:
+    """At the first run nothing of it is there yet."""
+    chain = ("east->west", "west->north", "north->south")
+    patterns = ("orders", r"east\.orders", r"west\.east\.orders")
+    flows = {flow: {"topics": [pattern]} for flow, pattern in zip(chain, patterns, strict=True)}
+    there: dict[str, list[str]] = {"east": ["orders"], "west": [], "north": [], "south": []}
+    assert check_flows(topology(flows).active_flows(), {}, there) == []
+    noted = check_flows(topology(flows).active_flows(), {}, {**there, "east": []})
+    assert [(one.rule, one.flows) for one in noted] == [("no-match", (flow,)) for flow in chain]
