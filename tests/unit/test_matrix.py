@@ -193,18 +193,25 @@ def test_what_has_passed_is_not_started_again_and_an_end_is_kept(
 def test_at_its_end_pytest_ends_what_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    begun, ended = tmp_path / "begun", tmp_path / "ended"
+    ended = tmp_path / "ended"
     program = (
-        f"import pathlib, signal\n"
-        f"try:\n    pathlib.Path({str(begun)!r}).touch()\n    signal.pause()\n"
-        f"except KeyboardInterrupt:\n    pathlib.Path({str(ended)!r}).touch()\n"
+        "import pathlib, signal\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\n"
+        "print('begun', flush=True)\n"
+        "signal.sigwait({signal.SIGINT})\n"
+        f"pathlib.Path({str(ended)!r}).touch()\n"
     )
     popen = subprocess.Popen
-    monkeypatch.setattr(
-        matrix.subprocess, "Popen", lambda *_words, **_more: popen([sys.executable, "-c", program])
-    )
-    matrix._pytest(sys.executable, "folder", tmp_path / "notes", "", 2.0)
-    assert begun.exists() and ended.exists()
+
+    def begun(*_words: object, **_more: object) -> "subprocess.Popen[str]":
+        """Its time begins once it waits, however long a loaded machine takes for that."""
+        process = popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None and process.stdout.readline() == "begun\n"
+        return process
+
+    monkeypatch.setattr(matrix.subprocess, "Popen", begun)
+    matrix._pytest(sys.executable, "folder", tmp_path / "notes", "", 0.1)
+    assert ended.exists()
     assert "minutes are over" in capsys.readouterr().out
 
 
