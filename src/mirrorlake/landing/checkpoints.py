@@ -12,6 +12,7 @@ import json
 import shutil
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +49,13 @@ def end_queries(lake: Lake, alias: str, but: str = "") -> None:
         kept = _kept(marks / name)
         if kept is not None and kept["ended"]:
             continue
+        with suppress(FileNotFoundError, NotADirectoryError):
+            # before it is fenced: then nothing is skipped of a query that sees its name still
+            _metadata(root / name).replace(_put_aside(root / name))
         for application in (application_of(root / name), _query_id(root / name)):
             if application is not None:
                 lake.fence("records", application, _NO_MORE)
         if kept is not None:
-            _metadata(root / name).unlink(missing_ok=True)
             (marks / name).write(json.dumps({**kept, "ended": True}).encode())
             continue
         shutil.rmtree(root / name, ignore_errors=name not in there)
@@ -67,9 +70,14 @@ def is_fenced(lake: Lake, application: str) -> bool:
 
 def is_fenced_by_delta(lake: Lake, query_id: str, checkpoint: Path) -> bool:
     """The same of Delta's own sink, which says nothing when it skips batches. Who fences it takes
-    the name in its checkpoint away, too, which costs less to see than what a catalog's table
+    the name in its checkpoint away before, which costs less to see than what a catalog's table
     knows."""
-    return not _metadata(checkpoint).exists() and is_fenced(lake, query_id)
+    return not has_name(checkpoint) and is_fenced(lake, query_id)
+
+
+def has_name(checkpoint: Path) -> bool:
+    """Whether the name of Delta's own sink is in a checkpoint, as far as this process sees."""
+    return _metadata(checkpoint).exists()
 
 
 def keep_read(
@@ -158,15 +166,21 @@ def application_of(checkpoint: Path) -> str:
 def _query_id(checkpoint: Path) -> str | None:
     """The id under which Delta's own sink commits the batches of a checkpoint; None if it never
     came to begin."""
-    try:
-        return str(json.loads(_metadata(checkpoint).read_text(encoding="utf-8"))["id"])
-    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError):
-        return None
+    for file in (_metadata(checkpoint), _put_aside(checkpoint)):
+        with suppress(FileNotFoundError, NotADirectoryError, ValueError, KeyError):
+            return str(json.loads(file.read_text(encoding="utf-8"))["id"])
+    return None
 
 
 def _metadata(checkpoint: Path) -> Path:
     """Where Spark keeps a query's id."""
     return checkpoint / "metadata"
+
+
+def _put_aside(checkpoint: Path) -> Path:
+    """Where it is once the query is being ended: who goes on where that was killed has to know
+    it."""
+    return checkpoint / "metadata-ended"
 
 
 def _marks(lake: Lake, alias: str) -> Place:

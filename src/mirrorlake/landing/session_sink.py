@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from mirrorlake import failpoints
 from mirrorlake.lake.lake import Lake
-from mirrorlake.landing.checkpoints import is_fenced_by_delta, keep_read, newest_end
+from mirrorlake.landing.checkpoints import has_name, is_fenced_by_delta, keep_read, newest_end
 from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.receipts import RECEIPTS, not_read, reported_batch
 from mirrorlake.landing.stage_rows import PART_DONE, rows_of_parts, schema_for_spark
@@ -44,7 +44,7 @@ class SessionSink:
         #: Its id, and its checkpoint: what is known without a session that may have ended.
         self._named: tuple[str, Path] | None = None
         self._reached: Ends = job.starts
-        self._passed_over = False
+        self._passed_over = self._shows_name = False
         self._looking = threading.Lock()
         self.failure: Exception | None = None
 
@@ -70,10 +70,20 @@ class SessionSink:
         failpoints.reached("reported")
         with self._looking:
             batch = reported_batch(last.json, self._job.starts)
-            if batch.end != self._reached and self.failure is None:
+            if batch.end != self._reached and self.failure is None and not self._skips():
                 follows = batch.start == self._reached
                 self._take([last] if follows else query.recentProgress)
             return self._reached
+
+    def _skips(self) -> bool:
+        """Whether Delta skips what Spark reports, since another process has taken over. Where a
+        checkpoint never showed the query's name, that is left to `fenced`."""
+        if self._named is None:
+            return False
+        if has_name(self._named[1]):
+            self._shows_name = True
+            return False
+        return self._shows_name and self.fenced()
 
     @property
     def compared(self) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -217,6 +218,61 @@ def test_who_ends_queries_fences_each_once_and_keeps_what_they_have_read(tmp_pat
     assert lake.version_of("records") == version, "while the source is away it is done often"
     forget_query(lake, "east", "q")
     assert left_queries(lake, "east") == [] and not checkpoint.exists()
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_what_a_fenced_query_reports_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
+    """Delta skips it without a word. Who fences may be killed right behind, and may have forgotten
+    the query by then."""
+    lake, query = lake_in(tmp_path), OfSpark()
+    sink, checkpoint = started_sink(lake, tmp_path, query), tmp_path / "checkpoints/land/east/q"
+    (checkpoint / "metadata").write_text('{"id": "id"}')
+    query.report(WHOLE)
+    assert sink.covered() == {A: 8, B: 0} and not sink.fenced()
+    fence = lake.fence
+
+    def fenced(table: str, application: str, version: int) -> None:
+        fence(table, application, version)
+        if killed and application == "id":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(lake, "fence", fenced)
+    with pytest.raises(KeyboardInterrupt) if killed else nullcontext():
+        end_queries(lake, "east")
+    query.report((10, [(8, 10)]), first=8)
+    assert sink.covered() == {A: 8, B: 0} and sink.fenced()
+    monkeypatch.setattr(lake, "fence", fence)
+    end_queries(lake, "east")
+    assert [left.name for left in left_queries(lake, "east")] == ["q"]
+    forget_query(lake, "east", "q")
+    query.report((10, [(8, 10)]), first=8)
+    assert sink.covered() == {A: 8, B: 0} and sink.fenced()
+
+
+def test_who_ends_a_query_goes_on_where_that_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until then it is not fenced, and lands."""
+    lake, query = lake_in(tmp_path), OfSpark()
+    sink, checkpoint = started_sink(lake, tmp_path, query), tmp_path / "checkpoints/land/east/q"
+    (checkpoint / "metadata").write_text('{"id": "id"}')
+    query.report(WHOLE)
+    assert sink.covered() == {A: 8, B: 0}
+    fence = lake.fence
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lake, "fence", killed)
+    with pytest.raises(KeyboardInterrupt):
+        end_queries(lake, "east")
+    query.report((10, [(8, 10)]), first=8)
+    assert sink.covered() == {A: 10, B: 0} and not sink.fenced()
+    monkeypatch.setattr(lake, "fence", fence)
+    end_queries(lake, "east")
+    assert is_fenced(lake, "id") and sink.fenced()
 
 
 def sink_of(folder: Path, lake: PathLake | None = None) -> Any:
