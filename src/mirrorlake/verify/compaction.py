@@ -4,6 +4,7 @@ key."""
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from mirrorlake.config.precedence import opposite_name
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import OFFSET_RANGES, Frame
@@ -45,10 +46,12 @@ def with_last_of_key(
         horizons.setdefault(now_ms - keeps[place], []).append(row)
     behind = {place: (scopes[place.topic_partition], first) for place, (first, _) in bounds.items()}
     not_sent = list(_not_sent(lake, flow.name, behind))
+    echoes = "" if flow.settings.provenance == "none" else flow.target
+    ways = {"flow": flow.name, "opposite": opposite_name(flow), "target": echoes}
     for horizon, rows in horizons.items():
         frames = {"compacted": Frame(_COMPACTED, rows), "left_out": Frame(OFFSET_RANGES, not_sent)}
         for last_row in lake.ask(
-            "verify_last_of_key", frames, source_cluster=flow.source, deletions_ms=horizon
+            "verify_last_of_key", frames, source_cluster=flow.source, deletions_ms=horizon, **ways
         ):
             kept[PartitionGeneration.from_row(last_row)].append(last_row["offset"])
     return [_with(range_, kept[range_.place]) for range_ in ranges]

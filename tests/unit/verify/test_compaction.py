@@ -21,6 +21,7 @@ from mirrorlake.verify.verdict import GIVEN_UP, Allowances
 from tests.support.lake_rows import append, no_session, opened, staged, write_file
 
 NOW_MS = 1_000_000
+WAYS = {"flow": "east->west", "opposite": "west->east", "target": "west"}
 
 
 def kept(
@@ -52,7 +53,7 @@ def kept(
         "compacted": Frame(_COMPACTED, [("t", 0, 0, 0, 5, below)]),
         "left_out": Frame(OFFSET_RANGES, [("t", 0, 0, *extent) for extent in left_out]),
     }
-    args = {"source_cluster": "east", "deletions_ms": NOW_MS - 500}
+    args = {"source_cluster": "east", "deletions_ms": NOW_MS - 500, **WAYS}
     return sorted(
         row["offset"]
         for row in DuckLake(directory).query_rows("verify_last_of_key", frames, **args)
@@ -74,6 +75,11 @@ def test_what_was_not_sent_supersedes_nothing(tmp_path: Path) -> None:
 def test_deletions_go_after_some_time(tmp_path: Path) -> None:
     assert kept(tmp_path / "a", KEYS, 8, {5: 400}, []) == [3, 5]
     assert kept(tmp_path / "b", KEYS, 8, {5: 600}, []) == [3]
+
+
+FLOW_OF_T = SimpleNamespace(
+    name="east->west", source="east", target="west", settings=SimpleNamespace(provenance="headers")
+)
 
 
 def a_range(first: int, last: int) -> Range:
@@ -129,7 +135,7 @@ def test_what_was_left_out_behind_a_range_supersedes_nothing_in_it(
         *("t", 0, 0, "east.t", 0, 0, len(KEYS), 0, len(KEYS)),
         allowed=Allowances(target_compacts=True, left_out=left_out),
     )
-    flow: Any = SimpleNamespace(name="east->west", source="east")
+    flow: Any = FLOW_OF_T
     (found,) = with_last_of_key(lake, flow, [a_range(0, 5)], {("t", 0): scope}, NOW_MS)
     assert found.allowed.last_of_key == wanted
 
@@ -144,5 +150,52 @@ def test_a_deletion_whose_time_is_no_date_stays_as_long_as_that_time_says(tmp_pa
         "compacted": Frame(_COMPACTED, [("t", 0, 0, 0, 0, 1)]),
         "left_out": Frame(OFFSET_RANGES, []),
     }
-    rows = lake.ask("verify_last_of_key", frames, source_cluster="east", deletions_ms=NOW_MS)
+    args = {"source_cluster": "east", "deletions_ms": NOW_MS, **WAYS}
+    rows = lake.ask("verify_last_of_key", frames, **args)
     assert [row["offset"] for row in rows] == [0]
+
+
+@pytest.mark.parametrize(
+    ("echo_at", "mapped", "provenance", "wanted"),
+    [
+        (4, True, "headers", {0, 1}),
+        (6, True, "headers", {1}),
+        (4, False, "headers", {1}),
+        (4, True, "none", {1}),
+    ],
+    ids=["in front there", "behind it there", "of another way", "sent again"],
+)
+def test_an_echo_supersedes_what_is_in_front_of_it_at_the_target(
+    tmp_path: Path, echo_at: int, mapped: bool, provenance: str, wanted: set[int]
+) -> None:
+    """Two flows share a topic. The target had written the key before it got ours, and what was
+    brought back of it came behind ours: of these two compaction keeps ours."""
+    lake = lake_of(tmp_path, ["a", "b"], {})
+    (echo,) = staged([2])
+    echo |= {"topic": "t", "key": b"a", "value": b"v"}
+    header = {"key": "mirrorlake-provenance", "value": b"id-of-west"}
+    append(lake, "records", [{**echo, "headers": [header]}])
+    now = datetime.now(timezone.utc)
+    lake.append(
+        "clusters",
+        rows_of("clusters", [{"alias": "west", "cluster_id": "id-of-west", "last_seen": now}]),
+    )
+    ours, back = map_row("east->west", 0, 5, 2), map_row("west->east", echo_at, 2, 1)
+    lake.append("offset_map", rows_of("offset_map", [ours, back] if mapped else [ours]))
+    scope = PartitionScope(
+        *("t", 0, 0, "t", 0, 0, 3, 0, 9), allowed=Allowances(target_compacts=True)
+    )
+    flow: Any = SimpleNamespace(**{**vars(FLOW_OF_T), "settings": SimpleNamespace()})
+    flow.settings.provenance = provenance
+    (found,) = with_last_of_key(lake, flow, [a_range(0, 1)], {("t", 0): scope}, NOW_MS)
+    assert found.allowed.last_of_key == wanted
+
+
+def map_row(flow: str, source: int, target: int, count: int) -> dict[str, Any]:
+    """A run of t-0 of both clusters."""
+    segment = {"source_first": source, "stride": 1, "target_first": target, "record_count": count}
+    row: dict[str, Any] = {"flow": flow, "topic": "t", "partition": 0, "source_first": source}
+    row |= {"source_last": source + count - 1, "target_topic": "t", "target_partition": 0}
+    row |= {"target_first": target, "target_last": target + count - 1, "record_count": count}
+    row |= {"produced_at": datetime.now(timezone.utc), "batch_id": 1, "segments": [segment]}
+    return row
