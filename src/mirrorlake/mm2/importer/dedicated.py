@@ -81,7 +81,8 @@ def _flows(settings: Mapping[str, Entry], aliases: list[str]) -> dict[str, bool]
 
 def _place(draft: Draft, entry: Entry, aliases: list[str], flows: Mapping[str, bool]) -> None:
     key = entry.key
-    flow = next((name for name in flows if key.startswith(f"{name}.")), None)
+    # the longest one: a dot may be part of an alias
+    flow = max((name for name in flows if key.startswith(f"{name}.")), key=len, default=None)
     if key == "clusters":
         return
     if flow is not None:

@@ -226,6 +226,19 @@ def test_what_is_not_carried_has_a_reason(line: str, key: str, part: str, text: 
     assert text in reason(dedicated(f"{ON}{line}\n"), key, part)
 
 
+def test_a_setting_is_that_of_the_flow_whose_alias_has_a_dot() -> None:
+    """It mirrored all topics, since its list was looked for under a flow to `b`."""
+    found = dedicated(
+        "clusters = a, b, b.c\na.bootstrap.servers = a:1\nb.bootstrap.servers = b:1\n"
+        "b.c.bootstrap.servers = c:1\na->b.enabled = true\na->b.topics = x\n"
+        "a->b.c.enabled = true\na->b.c.topics = y\n"
+    )
+    assert {name: flow["topics"] for name, flow in found.topology["flows"].items()} == {
+        "a->b": ["x"], "a->b.c": ["y"],
+    }  # fmt: skip
+    assert found.report["not_supported"] == []
+
+
 def test_client_settings_of_roles() -> None:
     text = (
         "a.consumer.fetch.max.bytes = 1\na->b.source.consumer.fetch.max.bytes = "
