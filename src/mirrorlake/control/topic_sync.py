@@ -12,6 +12,7 @@ from mirrorlake.control.acl_sync import AclSync
 from mirrorlake.control.config_sync import ConfigSync
 from mirrorlake.control.denied_topics import DeniedTopics
 from mirrorlake.control.kept_alike import KeptAlike
+from mirrorlake.control.taken_names import TakenNames
 from mirrorlake.control.target_comparison import TargetComparison
 from mirrorlake.control.target_generations import TargetGenerations
 from mirrorlake.control.topic_comparison import compare_topics
@@ -83,6 +84,7 @@ class TargetTopics:
         self.generations = TargetGenerations(
             deployment.lake, flow.name, self._target, event_log.incidents
         )
+        self._taken = TakenNames(flow, self.generations.names)
         self._pending = PendingChanges(event_log, flow.name)
         self._making = TopicMaking(
             flow,
@@ -107,7 +109,7 @@ class TargetTopics:
         if topic in self.left_out:
             return None
         name = self.flow.target_topic(topic)
-        return None if check_topic_name(name) else name
+        return None if check_topic_name(name) or self._taken.by_other(topic) else name
 
     def produced_topic(self, topic: str) -> str | None:
         """The target topic of a staged topic; None where its records are not to be produced
@@ -169,7 +171,9 @@ class TargetTopics:
     def plan(self) -> list[TopicPlan]:
         """What the target lacks now, by asking both clusters."""
         self._there = self._connections.admin(self.flow.source).topics()
-        return compare_topics(self.flow, self._connections, self.left_out, self._there)
+        selected = sorted(topic for topic in self._there if self.selection.selects(topic))
+        left_out = {**self._taken.refused(selected), **self.left_out}
+        return compare_topics(self.flow, self._connections, left_out, self._there)
 
     def _note_configs(self, configs: Mapping[str, TopicConfigs]) -> None:
         note_configs(self._event_log.states, self.flow.source, self._there, configs)
