@@ -21,7 +21,7 @@ from mirrorlake.groups.mover import sole_mover, target_groups
 from mirrorlake.groups.moves import KIND, MoveResult, Standing, plan_moves
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.groups.sync_plan import ACTIVE, TargetGroup, may_have_members
-from mirrorlake.kafka.groups import GroupAdmin, GroupPositions
+from mirrorlake.kafka.groups import GroupAdmin, GroupPositions, positions_or_errors
 from mirrorlake.lake.event_log import EventLog, WrittenChanges
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
@@ -96,6 +96,9 @@ def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
     with sole_mover(lake, flow, SYNC_SECONDS):
         results, methods, goals = _planned(route, wave, groups, WAIT_SECONDS)
         results = carry_out(admin, results, goals, False)
+        moved = {result.standing.checkpoint.group_id for result in results}
+        now = positions_or_errors(admin, moved)
+        results = [_read_nothing_meanwhile(result, now) for result in results]
         changes = [
             replace(result.change(), resource=_way(result.standing.checkpoint))
             for result in results
@@ -311,6 +314,16 @@ def _located_still(result: MoveResult, goals: Mapping[str, TargetGroup]) -> Move
     if now is not None and now.offset == moved.source_position:
         return result
     return replace(result, done="kept", detail=READ_MEANWHILE)
+
+
+def _read_nothing_meanwhile(result: MoveResult, now: GroupPositions) -> MoveResult:
+    """One that has read on in the copy that it leaves while others were moved reads that again,
+    unless it is moved once more."""
+    left = result.standing.checkpoint
+    at = now.positions.get(left.group_id, {}).get((left.topic, left.partition))
+    if result.done != "moved" or at is None or at.offset == left.source_position:
+        return result
+    return replace(result, done="failed", detail=READ_MEANWHILE)
 
 
 def _withheld(result: MoveResult, wave: Wave) -> MoveResult:

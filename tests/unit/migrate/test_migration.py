@@ -291,6 +291,28 @@ def test_what_read_on_while_the_lease_was_waited_for_is_not_moved_to_where_it_wa
     assert world.migrate(rollback=rollback)["complete"]
 
 
+@pytest.mark.parametrize("rollback", [False, True])
+def test_what_reads_on_while_others_are_moved_is_not_where_it_should_be(
+    world: World, monkeypatch: pytest.MonkeyPatch, rollback: bool
+) -> None:
+    """Behind the check of its position others may take seconds."""
+    origin, goal = (OURS, THEIRS) if rollback else (THEIRS, OURS)
+    world.groups.stand("billing", origin, 20)
+    move = world.groups.move
+
+    def reads_on(moves: Any) -> dict[Any, str]:
+        world.groups.stand("billing", origin, 25)
+        return move(moves)
+
+    monkeypatch.setattr(world.groups, "move", reads_on)
+    document = world.migrate(rollback=rollback)
+    assert not document["complete"] and "has read on" in document["left"][0]
+    monkeypatch.setattr(world.groups, "move", move)
+    before = world.groups.held["billing"][goal].offset
+    assert world.migrate(rollback=rollback)["complete"]
+    assert world.groups.held["billing"][goal].offset > before
+
+
 @pytest.mark.parametrize("copies", ["{source}.{topic}", "{topic}"])
 def test_what_stands_in_a_copy_of_a_topic_that_is_not_shown_is_left(
     world: World, monkeypatch: pytest.MonkeyPatch, copies: str
