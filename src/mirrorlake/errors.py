@@ -121,8 +121,8 @@ class MissingExtra(InputError):
 
 class Where(TypedDict, total=False):
     """What an error is about within a topic, as columns of `incidents`: range of source offsets,
-    inclusive, the generation of the source topic that these are of, the generation of the target
-    topic, and an offset there."""
+    inclusive, the generation of the source topic that these are of, the target topic where a flow
+    may have written to others, its generation, and an offset there."""
 
     partition: int | None
     first_offset: int | None
@@ -130,6 +130,7 @@ class Where(TypedDict, total=False):
     generation: int | None
     target_generation: int | None
     target_offset: int | None
+    target_topic: str | None
 
 
 class ReplicationError(MirrorlakeError):
@@ -149,6 +150,7 @@ class ReplicationError(MirrorlakeError):
         self.generation = where.get("generation")
         self.target_generation = where.get("target_generation")
         self.target_offset = where.get("target_offset")
+        self.target_topic = where.get("target_topic")
 
 
 class StagingError(ReplicationError):

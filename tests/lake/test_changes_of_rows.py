@@ -109,7 +109,9 @@ def lost(*places: tuple[int, int]) -> dict[str, Frame]:
 
 
 OF_FLOW = {"flow": "a->b"}
-NOTED = Frame("topic STRING, target_generation INT", [("t", 1), ("u", 0)])
+NOTED = Frame(
+    "topic STRING, target_topic STRING, target_generation INT", [("t", "a.t", 1), ("u", "a.u", 0)]
+)
 CASES: dict[str, tuple[str, list[dict[str, Any]], dict[str, Frame], dict[str, Any]]] = {
     "a new cluster": ("clusters_seen", [], {"seen": SEEN}, {}),
     "a known one": (

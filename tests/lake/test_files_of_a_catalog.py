@@ -158,7 +158,7 @@ def test_few_statements_are_run(
     Incidents(lake).report([Incident(FLOW, "source_refused", ReplicationError("no", topic="a"))])
     version = lake.version_of("incidents")
     del statements[:]
-    close_unfounded(lake, FLOW, {"orders": 0})
+    close_unfounded(lake, FLOW, [("orders", "east.orders", 0)])
     assert lake.version_of("incidents") == version
     (told,) = lake.ask_table("open_incidents")
     assert told["topic"] == "a"

@@ -200,10 +200,12 @@ def _mapped(world: World, _flow: str, topics: Collection[str]) -> dict[str, list
     return found
 
 
-def _close_unfounded(world: World, _flow: str, noted: Mapping[str, int]) -> None:
+def _close_unfounded(world: World, _flow: str, noted: Collection[tuple[str, str, int]]) -> None:
+    numbers = {topic: number for topic, _, number in noted}
     for item in world.incidents:
         about = (
-            item.kind == "target_recreated" and noted.get(str(item.topic)) == item.target_generation
+            item.kind == "target_recreated"
+            and numbers.get(str(item.topic)) == item.target_generation
         )
         if about and item.resolution in (None, "again", "continue"):
             item.resolution = "the topic is the one that it was"

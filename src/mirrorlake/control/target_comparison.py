@@ -32,7 +32,7 @@ class TargetComparison:
     `living` may be produced to; `begin` says the number of the generation that is to be noted
     before that, and where it begins, whether the topic is there or has yet to be made; `waiting`
     and `stopped` topics get nothing. `unfounded` are those that have an incident although the topic
-    is the one that was noted.
+    is the one that was noted, or one that waits about a target topic that they had before.
     """
 
     living: Mapping[str, NotedTarget]
@@ -65,7 +65,13 @@ def compare_targets(
         noted: the newest generation of each target topic.
         decisions: what operators decided, oldest first.
     """
-    choices = {(decision.topic, decision.generation): decision.resolution for decision in decisions}
+    choices = {
+        (decision.topic, decision.target, decision.generation): decision.resolution
+        for decision in decisions
+    }
+    open_topics = {
+        topic: target for (topic, target, _), choice in choices.items() if choice is None
+    }
     living: dict[str, NotedTarget] = {}
     begin: dict[str, tuple[int, Begins]] = {}
     losses: list[TargetLoss] = []
@@ -76,12 +82,15 @@ def compare_targets(
         if known is None:
             begin[topic] = (0, "stage")
             continue
-        key = (topic, known.number)
+        key = (topic, target, known.number)
+        if key not in choices:
+            key = (topic, "", known.number)
         if choices.get(key) == "stop":
             stopped.add(topic)
         elif known.topic_id and ids.get(target) == known.topic_id:
             living[topic] = known
-            if key in choices and (choices[key] is None or choices[key] in BEGINNINGS):
+            other = open_topics.get(topic, "")
+            if choices.get(key, "") in (None, *BEGINNINGS) or other not in ("", target):
                 unfounded.add(topic)
         elif not is_known and known.topic_id and choices.get(key, "") not in (None, *BEGINNINGS):
             living[topic] = known

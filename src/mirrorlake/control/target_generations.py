@@ -110,7 +110,9 @@ class TargetGenerations:
             comparison = self._compared(
                 names, {**identities, **confirmed}, (missing - gone) | still
             )
-        unfounded = {topic: comparison.living[topic].number for topic in comparison.unfounded}
+        unfounded = [
+            (topic, names[topic], comparison.living[topic].number) for topic in comparison.unfounded
+        ]
         close_unfounded(self._lake, self._flow, unfounded)
         self._apply(names, comparison)
         return comparison

@@ -32,4 +32,5 @@ def target_lost(
         first_offset=min((part.first for part in mapped), default=None),
         last_offset=max((part.last for part in mapped), default=None),
         target_generation=loss.generation,
+        target_topic=loss.target_topic,
     )

@@ -295,4 +295,5 @@ def _row(incident: Incident) -> dict[str, object]:
         "generation": place.generation,
         "target_generation": place.target_generation,
         "target_offset": place.target_offset,
+        "target_topic": place.target_topic,
     }

@@ -79,7 +79,10 @@ def target_decisions(lake: Lake, flow: str) -> list[TargetDecision]:
     rows = lake.ask("target_decisions", flow=flow)
     return [
         TargetDecision(
-            row["topic"], row["target_generation"], None if row["open"] else row["resolution"] or ""
+            row["topic"],
+            row["target_generation"],
+            None if row["open"] else row["resolution"] or "",
+            row["target_topic"] or "",
         )
         for row in rows
     ]
@@ -92,6 +95,7 @@ def closed_topics(lake: Reader, flow: str, known: Mapping[str, LivingTarget]) ->
         row["topic"]
         for row in lake.query_rows("target_decisions", flow=flow)
         if row["topic"] in known
+        and row["target_topic"] in (None, known[row["topic"]].target_topic)
         and row["target_generation"] == known[row["topic"]].generation
         and (row["open"] or row["resolution"] == "stop")
     }
@@ -111,11 +115,11 @@ def mapped_targets(lake: Lake, flow: str, topics: Collection[str]) -> dict[str, 
     return by_target
 
 
-def close_unfounded(lake: Lake, flow: str, noted: Mapping[str, int]) -> None:
+def close_unfounded(lake: Lake, flow: str, noted: Collection[tuple[str, str, int]]) -> None:
     """Close what incidents report, and an operator decided, of target topics that are the ones that
-    were noted: their generations, by source topic."""
+    were noted: (source topic, target topic, generation)."""
     if noted:
-        frame = Frame("topic STRING, target_generation INT", list(noted.items()))
+        frame = Frame("topic STRING, target_topic STRING, target_generation INT", list(noted))
         lake.change("close_unfounded_targets", {"noted": frame}, flow=flow)
 
 

@@ -118,12 +118,14 @@ class NotedTarget:
 
 @dataclass(frozen=True)
 class TargetDecision:
-    """What is known of the end of one generation of a target topic; `resolution` is None while no
-    operator has decided."""
+    """What is known of the end of one generation of the target topic of a source topic;
+    `resolution` is None while no operator has decided. `target` names it, unless an earlier version
+    noted it."""
 
     topic: str
     generation: int
     resolution: str | None
+    target: str = ""
 
 
 def counts_from(generations: Iterable[NotedTarget]) -> int:

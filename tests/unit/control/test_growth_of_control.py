@@ -263,7 +263,8 @@ def all_made_again(side: Side) -> None:
 def all_decided(side: Side) -> None:
     all_made_again(side)
     side.lake.answers["target_decisions"] = [
-        {"topic": topic, "target_generation": 0, "open": False, "resolution": "again"}
+        {"topic": topic, "target_topic": None, "target_generation": 0, "open": False}
+        | {"resolution": "again"}
         for topic in side.names
     ]
 

@@ -75,6 +75,19 @@ def test_what_an_operator_stopped_gets_nothing_whatever_is_there() -> None:
         )
 
 
+def test_what_was_decided_of_a_mirror_of_another_name_holds_for_no_other() -> None:
+    """Its generations have the same numbers."""
+    for choice in ("stop", "again", "continue"):
+        comparison = compared(OLD, FIRST, TargetDecision("t", 0, choice, "old.t"))
+        assert comparison.living == {"t": FIRST} and not comparison.unfounded
+        loss = compared(NEW, FIRST, TargetDecision("t", 0, choice, "old.t"))
+        assert loss.losses and loss.waiting == {"t"}
+    mine = TargetDecision("t", 0, "stop", "east.t")
+    assert compared(OLD, FIRST, mine, TargetDecision("t", 0, "again", "old.t")).stopped == {"t"}
+    left = compared(OLD, FIRST, TargetDecision("t", 7, None, "old.t"))
+    assert left.living and left.unfounded == {"t"}, "nothing waits for the old one any more"
+
+
 def test_an_incident_about_a_topic_that_is_the_same_after_all_is_unfounded() -> None:
     """A broker that did not know the topic for a moment; nothing may be produced again then."""
     for resolution in (None, "again", "continue"):

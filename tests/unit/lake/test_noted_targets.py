@@ -2,15 +2,18 @@
 
 from pathlib import Path
 
+import pytest
+
+from mirrorlake.control import target_generations
 from mirrorlake.control.target_generations import TargetGenerations
 from mirrorlake.lake.definitions import rows_of
-from mirrorlake.lake.incidents import Incidents
-from mirrorlake.lake.targets import note_targets, noted_targets
+from mirrorlake.lake.incidents import IncidentKey, Incidents
+from mirrorlake.lake.targets import closed_topics, living_targets, note_targets, noted_targets
 from mirrorlake.offsets.generations import NotedTarget
 from mirrorlake.testing import MemoryCluster
 from tests.support.lake_rows import FLOW, ago, no_session, opened, write_file
 
-TARGET = "east.t"
+OLD, TARGET = "old.t", "east.t"
 
 
 def test_a_topic_that_is_made_again_waits_though_a_clock_was_ahead_when_it_was_noted_first(
@@ -37,3 +40,34 @@ def test_a_topic_that_is_made_again_waits_though_a_clock_was_ahead_when_it_was_n
     assert (comparison.waiting, dict(comparison.begin)) == (frozenset({"t"}), {})
     (noted,) = noted_targets(lake, FLOW)[0].values()
     assert [one.number for one in noted] == [0, 1]
+
+
+def test_what_was_decided_of_a_mirror_holds_for_none_of_another_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The operator has stopped one that was deleted, and lets the flow write to another one, whose
+    generations have the same numbers."""
+    monkeypatch.setattr(target_generations, "GONE_SECONDS", 0.01)
+    lake, _ = opened(no_session, write_file(tmp_path))
+    target = MemoryCluster("west")
+
+    def process(name: str) -> TargetGenerations:
+        """One that begins, and writes to the topic if it may."""
+        process = TargetGenerations(lake, FLOW, target, Incidents(lake))
+        process.begin(process.comparison({"t": name}), {"t": name})
+        return process
+
+    target.make(OLD, 0)
+    assert OLD in process(OLD).living
+    target.delete(OLD)
+    assert "t" in process(OLD).waiting
+    Incidents(lake).settle_all([IncidentKey(FLOW, "target_recreated", "t")], "stop")
+    assert process(OLD).stopped == {"t"}
+    target.make(TARGET, 0)
+    for _ in ("it is noted", "it is known"):
+        there = process(TARGET)
+        assert TARGET in there.living and not there.stopped
+    living = living_targets(lake.now, FLOW)
+    assert (living["t"].target_topic, living["t"].lives) == (TARGET, True)
+    assert closed_topics(lake.now, FLOW, living) == set()
+    assert process(OLD).stopped == {"t"}, "that is what was decided of it"

@@ -270,6 +270,6 @@ def test_target_topics_that_are_gone(
         target.make(topic, 0)
     assert commits(lambda: known.comparison(names)) == 1
     assert known.waiting.keys() == set(topics)
-    noted = dict.fromkeys(topics, 0)
+    noted = [(topic, topic, 0) for topic in topics]
     assert commits(lambda: close_unfounded(lake, "east->west", noted)) == 1
     assert lake.ask_table("open_incidents") == []

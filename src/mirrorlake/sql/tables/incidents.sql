@@ -12,7 +12,8 @@ CREATE TABLE IF NOT EXISTS incidents (
   resolution STRING COMMENT 'the choice of an operator, or how it ended by itself',
   target_generation INT COMMENT 'of the target topic, where the incident is about one',
   target_offset BIGINT COMMENT 'from which on the target has lost records of the partition',
-  generation INT COMMENT 'of the source topic that the incident is about, and a decision holds for; 0 is the first'
+  generation INT COMMENT 'of the source topic that the incident is about, and a decision holds for; 0 is the first',
+  target_topic STRING COMMENT 'the mirror that the incident is about, where a flow may have had others; null: not noted'
 ) USING DELTA
 COMMENT 'mirrorlake: what an operator has to know or decide'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')

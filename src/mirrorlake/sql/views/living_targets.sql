@@ -10,11 +10,13 @@ WITH newest AS (
   GROUP BY flow, topic, target_topic
 ),
 ended AS (
-  SELECT DISTINCT flow, topic, target_generation
-  FROM incidents
+  SELECT DISTINCT newest.flow, newest.topic, newest.target_topic
+  FROM newest JOIN incidents ON incidents.flow = newest.flow AND incidents.topic = newest.topic
+    AND coalesce(incidents.target_topic, newest.target_topic) = newest.target_topic
+    AND incidents.target_generation = newest.target_generation
   WHERE kind = 'target_recreated' AND (resolved_at IS NULL OR resolution IN ('again', 'continue', 'stop'))
 )
 SELECT newest.flow, newest.topic, newest.target_topic, newest.target_generation, newest.topic_id, newest.started_at,
        newest.partitions, ended.flow IS NULL AS lives
 FROM newest LEFT JOIN ended
-  ON ended.flow = newest.flow AND ended.topic = newest.topic AND ended.target_generation = newest.target_generation
+  ON ended.flow = newest.flow AND ended.topic = newest.topic AND ended.target_topic = newest.target_topic

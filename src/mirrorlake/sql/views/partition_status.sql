@@ -70,7 +70,8 @@ stopped_topics AS (
       AND NOT EXISTS (
       SELECT 1 FROM target_generations AS target
       WHERE target.flow = incidents.flow AND target.topic = incidents.topic AND incidents.kind = 'target_recreated'
-        AND target.target_generation > coalesce(incidents.target_generation, 0)))
+        AND CASE WHEN target.target_topic <> incidents.target_topic THEN target.started_at > incidents.at
+                 ELSE target.target_generation > coalesce(incidents.target_generation, 0) END))
 )
 SELECT
   coalesce(lag.flow, totals.flow) AS flow,
