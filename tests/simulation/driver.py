@@ -483,6 +483,7 @@ def install(world: World, stack: ExitStack) -> None:
         (python_log, "Consumer", client_of(Consumer)),
         (fencing, "Consumer", client_of(Consumer)),
         (delivery, "NEW_PARTITION_SECONDS", -1.0),
+        (delivery, "_JOINED_ROWS", (1, 5, 4_096)[world.salt % 3]),
         *(
             (module, "time", SimpleNamespace(monotonic=lambda: 0.0))
             for module in (writer, delivery, patience)

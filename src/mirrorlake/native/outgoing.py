@@ -10,9 +10,12 @@ import pyarrow as pa
 from mirrorlake.native.exact import headers_of, times_to_send
 from mirrorlake.native.library import PENDING, Binary, OutgoingRows
 
+#: The columns that are sent; a file of the stage may lack the last two.
+SENT = ("timestamp", "key", "value", "headers", "timestamp_ms", "header_names")
+
 
 class Outgoing:
-    """Rows of one partition on their way to it, and what became of each.
+    """Rows on their way to one partition, or to some, and what became of each.
 
     `rows` has the columns `key`, `value`, `headers` (a list of structs `key`, `value`) and
     `timestamp`, and beside them those of native/exact.py, if any. `added` is a header that each
@@ -27,6 +30,8 @@ class Outgoing:
     ) -> None:
         #: Of each row PENDING, the offset that it got, or REFUSED and the code of an error.
         self.slots = np.full(rows.num_rows, PENDING, np.int64)
+        #: Where the slots begin.
+        self.address = self.slots.ctypes.data
         self._held: list[Any] = []
         self.rows = OutgoingRows(count=rows.num_rows)
         if rows.num_rows == 0:

@@ -11,7 +11,8 @@ import _thread
 import ctypes as C
 import logging
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -99,16 +100,35 @@ class Producer:
         added: tuple[str, bytes] | None = None,
         removed: str | None = None,
     ) -> "Shipment":
-        """Rows made ready to be sent, as native/outgoing.py takes them."""
-        return Shipment(self, topic, partition, Outgoing(rows, added, removed))
+        """Rows of one partition made ready to be sent, as native/outgoing.py takes them."""
+        (shipment,) = self.shipments([(topic, partition)], [rows.num_rows], rows, added, removed)
+        return shipment
+
+    def shipments(
+        self,
+        places: Sequence[tuple[str, int]],
+        counts: Sequence[int],
+        rows: pa.RecordBatch,
+        added: tuple[str, bytes] | None = None,
+        removed: str | None = None,
+    ) -> list["Shipment"]:
+        """Rows of some partitions, `counts` of each behind one another, made ready to be sent."""
+        outgoing, ends = Outgoing(rows, added, removed), accumulate(counts)
+        return [
+            Shipment(self, *place, outgoing, end - count, end)
+            for place, count, end in zip(places, counts, ends, strict=True)
+        ]
 
     def send(
-        self, topic: str, partition: int, outgoing: Outgoing, start: int
+        self, topic: str, partition: int, outgoing: Outgoing, start: int, end: int
     ) -> tuple[int, KafkaException | None]:
-        """Take rows from `start` on. Returns the first one that is not taken, and why, or their
-        number."""
-        self._client.kept.append(outgoing)
-        error, slots = C.c_void_p(), outgoing.slots.ctypes.data
+        """Take rows from `start` up to `end`. Returns the first one that is not taken, and why, or
+        `end`."""
+        kept = self._client.kept
+        if not kept or kept[-1] is not outgoing:
+            kept.append(outgoing)
+        outgoing.rows.count = end
+        error, slots = C.c_void_p(), outgoing.address
         place = (self._client.rk, self._client.topic(topic), partition)
         taken = self._lib.send(
             self._lib.api, *place, C.byref(outgoing.rows), start, slots, C.byref(error)
@@ -164,26 +184,38 @@ def failure_of(producer: Any) -> KafkaError | None:
 
 
 class Shipment:
-    """Rows on their way to a partition."""
+    """Rows on their way to a partition: of those that were made ready together, `first` to `end`,
+    exclusive."""
 
     #: Each row that was refused is known.
     exact = True
 
-    def __init__(self, producer: Producer, topic: str, partition: int, outgoing: Outgoing) -> None:
+    def __init__(
+        self,
+        producer: Producer,
+        topic: str,
+        partition: int,
+        outgoing: Outgoing,
+        first: int,
+        end: int,
+    ) -> None:
         self._producer = producer
         self._place = (topic, partition)
         # What is kept for librdkafka is only this, which does not refer to the producer.
         self._outgoing = outgoing
-        self._start = 0
+        self._first, self._end = first, end
+        self._next = first
 
     @property
     def taken(self) -> int:
         """How many rows were handed over."""
-        return self._start
+        return self._next - self._first
 
     def send(self) -> None:
         """See `produce.record_producer.Shipment`."""
-        self._start, refused = self._producer.send(*self._place, self._outgoing, self._start)
+        self._next, refused = self._producer.send(
+            *self._place, self._outgoing, self._next, self._end
+        )
         if refused is not None and refused.args[0].code() == KafkaError._QUEUE_FULL:
             raise BufferError(str(refused.args[0])) from refused
         if refused is not None:
@@ -191,7 +223,7 @@ class Shipment:
 
     def refused(self) -> np.ndarray | None:
         """See `produce.record_producer.Shipment`."""
-        slots = self._outgoing.slots
+        slots = self.offsets()
         # One that is acknowledged without an offset, as a repeated one may be, is not refused, and
         # has none.
         refused = (slots < REFUSED // 2) & (slots != PENDING)
@@ -199,7 +231,7 @@ class Shipment:
 
     def offsets(self) -> np.ndarray:
         """The offset of each row; below 0 for one that is not acknowledged, or refused."""
-        return self._outgoing.slots
+        return self._outgoing.slots[self._first : self._end]
 
 
 class _Client:

@@ -17,6 +17,8 @@ import numpy as np
 
 #: A run with more segments than this is split, so that no map row grows without bound.
 MAX_SEGMENTS = 10_000
+#: Up to how many values Python is quicker than numpy.
+_FEW = 32
 
 
 @dataclass(frozen=True)
@@ -81,12 +83,25 @@ def segments_of(offsets: Sequence[int] | np.ndarray, target_first: int) -> list[
     Raises ValueError when the offsets do not rise.
     """
     array = np.asarray(offsets, dtype=np.int64)
-    count, steps = len(array), np.diff(array)
+    count = len(array)
+    if count and is_dense(array):
+        return [Segment(int(array[0]), 1, target_first, count)]
+    steps = np.diff(array)
     if not bool(np.all(steps > 0)):
         raise ValueError("source offsets do not rise")
-    if count and int(array[-1]) - int(array[0]) == count - 1:
-        return [Segment(int(array[0]), 1, target_first, count)]
     return _greedy(array, steps, target_first)
+
+
+def is_dense(offsets: np.ndarray) -> bool:
+    """Whether each of some offsets is one more than the one before. A batch may have few of each of
+    hundreds of partitions, for which numpy takes longer than all the rest."""
+    count = len(offsets)
+    if not count or int(offsets[-1]) - int(offsets[0]) != count - 1:
+        return not count
+    if count <= _FEW:
+        first = int(offsets[0])
+        return bool(offsets.tolist() == list(range(first, first + count)))
+    return bool(np.all(np.diff(offsets) == 1))
 
 
 def _greedy(array: np.ndarray, steps: np.ndarray, target_first: int) -> list[Segment]:

@@ -65,7 +65,7 @@ def narrowed(
                 plan.spans, plan.first, plan.last, [next(counts) for _ in plan.outside]
             ),
         )
-        if plan.spans
+        if plan.spans and plan.outside
         else plan
         for plan in plans
     ]

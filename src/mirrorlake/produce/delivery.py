@@ -2,7 +2,7 @@
 that it got."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +13,8 @@ from confluent_kafka import KafkaError, KafkaException
 from mirrorlake.errors import TargetLost, TargetRefused
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
 from mirrorlake.lake.row_sizes import arrow_bytes
-from mirrorlake.offsets.runs import Segment, Written, segments_of
+from mirrorlake.native.outgoing import SENT
+from mirrorlake.offsets.runs import Segment, Written, is_dense, segments_of
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
 from mirrorlake.produce.provenance import Provenance
@@ -25,6 +26,9 @@ _NOT_SEEN_YET = (KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
 #: The classes of errors that name what is refused. Rows that were refused for anything else only
 #: follow such a one, or the producer or the cluster has failed.
 NAMED_CLASSES = (ErrorClass.RECORD, ErrorClass.TOPIC)
+#: Chunks of fewer rows than these are made ready together, up to so many rows and bytes: a few rows
+#: of each of hundreds of partitions cost as much as so many times a thousand rows otherwise.
+_JOINED_ROWS, _JOINED_BYTES = 4_096, 4 << 20
 
 
 @dataclass
@@ -93,22 +97,16 @@ def _slice(chunk: Chunk, start: int, end: int) -> Chunk:
 class Delivery:
     """One chunk on its way: hands its rows to the producer, and learns their target offsets."""
 
-    def __init__(self, chunk: Chunk, provenance: Provenance | None, patience: Patience) -> None:
+    def __init__(self, chunk: Chunk, shipment: Shipment, patience: Patience) -> None:
         self.chunk = chunk
         self._patience = patience
-        self._headers = (
-            (None, None) if provenance is None else (provenance.added, provenance.removed)
-        )
-        self._shipment: Shipment | None = None
+        self._shipment = shipment
         self._not_taken: KafkaError | None = None
 
     def send(self, producer: RecordProducer) -> bool:
-        """Hand all rows to the producer; false where it does not take one (`refusal` says why).
-        Raises KafkaException."""
-        plan, deadline = self.chunk.plan, time.monotonic() + NEW_PARTITION_SECONDS
-        self._shipment = producer.shipment(
-            plan.target_topic, plan.partition, self.chunk.rows, *self._headers
-        )
+        """Hand all rows to the producer that made the shipment; false where it does not take one
+        (`refusal` says why). Raises KafkaException."""
+        deadline = time.monotonic() + NEW_PARTITION_SECONDS
         while True:
             try:
                 self._shipment.send()
@@ -123,13 +121,12 @@ class Delivery:
                 # A partition that was added a moment ago: the producer knows the topic as it was.
                 producer.refresh(self.chunk.plan.target_topic, CALL_SECONDS)
                 producer.poll(0.05)
-        producer.poll(0)
         return True
 
     @property
     def exact(self) -> bool:
         """Whether each refused row is known."""
-        return self._shipment is None or self._shipment.exact
+        return self._shipment.exact
 
     def refusal(self) -> Refusal | None:
         """Why rows were refused, as far as is known by now, None where none was: for the record's
@@ -147,8 +144,6 @@ class Delivery:
 
     def _codes(self) -> np.ndarray | None:
         """The code of each refused row, 0 for the others."""
-        if self._shipment is None:
-            return None
         codes = self._shipment.refused()
         if self._not_taken is not None:
             none = np.zeros(len(self.chunk.offsets), dtype=np.int64)
@@ -163,10 +158,11 @@ class Delivery:
     def segments(self) -> list[Segment]:
         """The chunk's segments, where nothing was refused. Raises KafkaException when a record was
         not acknowledged, OffsetsUnknown when the producer does not know where each is."""
-        assert self._shipment is not None
         targets, offsets = self._shipment.offsets(), self.chunk.offsets
-        if bool(np.any(targets < 0)):
+        if targets.min(initial=0) < 0:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "a record was not acknowledged"))
+        if is_dense(targets):
+            return segments_of(offsets, int(targets[0]))
         breaks = np.flatnonzero(np.diff(targets) != 1) + 1
         bounds = [0, *breaks.tolist(), len(targets)]
         return [
@@ -189,6 +185,47 @@ class Delivery:
             last_offset=last,
             reason=error.name(),
         )
+
+
+def deliveries(
+    chunks: Iterable[Chunk],
+    producer: RecordProducer,
+    provenance: Provenance | None,
+    patience: Patience,
+) -> Iterator[Delivery]:
+    """Chunks made ready for a producer, in their order; small ones some at a time."""
+    headers = (None, None) if provenance is None else (provenance.added, provenance.removed)
+    for group in _groups(chunks):
+        places = [(chunk.plan.target_topic, chunk.plan.partition) for chunk in group]
+        counts = [len(chunk.offsets) for chunk in group]
+        shipments = producer.shipments(places, counts, _joined(group), *headers)
+        for chunk, shipment in zip(group, shipments, strict=True):
+            yield Delivery(chunk, shipment, patience)
+
+
+def _groups(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
+    group: list[Chunk] = []
+    rows = size = 0
+    for chunk in chunks:
+        rows, size = rows + len(chunk.offsets), size + chunk.size
+        large = rows > _JOINED_ROWS or size > _JOINED_BYTES
+        if group and (large or not chunk.rows.schema.equals(group[0].rows.schema)):
+            yield group
+            group, rows, size = [], len(chunk.offsets), chunk.size
+        group.append(chunk)
+    if group:
+        yield group
+
+
+def _joined(group: Sequence[Chunk]) -> pa.RecordBatch:
+    """The rows of chunks, one behind the other, as far as they are sent. Those of one alone are not
+    copied."""
+    if len(group) == 1:
+        return group[0].rows
+    table = pa.Table.from_batches([chunk.rows for chunk in group])
+    sent = table.select([name for name in SENT if name in table.schema.names])
+    (batch,) = sent.combine_chunks().to_batches()
+    return batch
 
 
 def check_target_rises(

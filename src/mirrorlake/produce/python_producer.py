@@ -8,8 +8,8 @@ them all.
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from itertools import repeat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate, repeat
 from operator import length_hint
 from typing import Any
 
@@ -81,18 +81,21 @@ class PythonProducer:
         if not self.ask_each:
             self.ask_each = self._ask_each_for_now = True
 
-    def shipment(
+    def shipments(
         self,
-        topic: str,
-        partition: int,
+        places: Sequence[TopicAndPartition],
+        counts: Sequence[int],
         rows: pa.RecordBatch,
         added: tuple[str, bytes] | None,
         removed: str | None,
-    ) -> "PythonShipment":
-        """Rows made ready to be sent."""
-        return PythonShipment(
-            self, self._producer, topic, partition, rows=rows, added=added, removed=removed
-        )
+    ) -> "list[PythonShipment]":
+        """Rows of some partitions made ready to be sent."""
+        return [
+            PythonShipment(
+                self, self._producer, *place, rows.slice(end - count, count), added, removed
+            )
+            for place, count, end in zip(places, counts, accumulate(counts), strict=True)
+        ]
 
     def refresh(self, topic: str | None, seconds: float) -> None:
         """Ask a broker how a topic is now, or all are."""

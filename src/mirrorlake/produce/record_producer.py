@@ -5,7 +5,7 @@ of every row.
 one is taken.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -80,16 +80,16 @@ class RecordProducer(Protocol):
         """Ask for what becomes of each row until a transaction is committed: shipments are `exact`
         then."""
 
-    def shipment(
+    def shipments(
         self,
-        topic: str,
-        partition: int,
+        places: Sequence[TopicAndPartition],
+        counts: Sequence[int],
         rows: pa.RecordBatch,
         added: tuple[str, bytes] | None,
         removed: str | None,
-    ) -> Shipment:
-        """Rows made ready to be sent: `added` is a header that each gets, `removed` the name of
-        those that go."""
+    ) -> Sequence[Shipment]:
+        """Rows of some partitions, `counts` of each behind one another, made ready to be sent:
+        `added` is a header that each record gets, `removed` the name of those that go."""
 
     def flush(self, seconds: float) -> int:
         """Wait until all rows are acknowledged; returns how many are not when the time is over."""

@@ -3,6 +3,7 @@ end."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -204,15 +205,22 @@ def _percentiles(kind: str, parts: Sequence[np.ndarray]) -> dict[str, object]:
     few = len(joined) <= _FEW
     values = sorted(joined.tolist()) if few else np.sort(joined)
     mean = sum(values) / len(values) if few else float(joined.mean())
+    low, p50, p95, p99, high = (
+        round((int(values[below]) * (1 - share) + int(values[above]) * share) / 1_000)
+        for below, above, share in _places(len(values))
+    )
+    statistics = (low, mean / 1_000, p50, p95, p99, high)
+    return dict(zip(_names(kind), statistics, strict=True))
 
-    def at(share: float) -> float:
-        place = share * (len(values) - 1)
-        below = int(place)
-        low, high = int(values[below]), int(values[min(below + 1, len(values) - 1)])
-        return low + (high - low) * (place - below)
 
-    statistics = (at(0.0), mean, at(0.5), at(0.95), at(0.99), at(1.0))
-    return {
-        f"{kind}_{name}_ms": value / 1_000 if name == "avg" else round(value / 1_000)
-        for name, value in zip(LATENCY, statistics, strict=True)
-    }
+@cache
+def _names(kind: str) -> tuple[str, ...]:
+    return tuple(f"{kind}_{name}_ms" for name in LATENCY)
+
+
+@lru_cache(2 * _FEW)
+def _places(count: int) -> tuple[tuple[int, int, float], ...]:
+    """Between which two of so many sorted values, and how far behind the first, the percentiles of
+    LATENCY lie."""
+    places = [share * (count - 1) for share in (0.0, 0.5, 0.95, 0.99, 1.0)]
+    return tuple((int(at), min(int(at) + 1, count - 1), at - int(at)) for at in places)

@@ -8,6 +8,7 @@ the driver asserts that before it chooses this reader (`produce/flow.py`).
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -261,42 +262,61 @@ def rows_by_partition(
     rise, in a chunk or from one to the next."""
     reached: dict[TopicAndPartition, int] = {}
     for batch in batches:
-        for plan, chunk in _cut(batch, plans):
-            offsets = chunk.column("offset")
-            first = offsets[0].as_py()
-            if first <= reached.get(plan.key, -1):
-                raise _disordered(plan, first)
-            reached[plan.key] = offsets[-1].as_py()
-            yield plan, chunk
+        for plan, cut in _cut(batch, plans):
+            if cut.first <= reached.get(plan.key, -1):
+                raise _disordered(plan, cut.first)
+            reached[plan.key] = cut.last
+            yield plan, batch.slice(cut.start, cut.end - cut.start)
 
 
-def _cut(batch: pa.RecordBatch, plans: Mapping[TopicAndPartition, PartitionPlan]) -> PlannedRows:
+class _Cut(NamedTuple):
+    """Rows `start` to `end` (exclusive) of a batch, and their first and last offsets."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+def _cut(
+    batch: pa.RecordBatch, plans: Mapping[TopicAndPartition, PartitionPlan]
+) -> Iterator[tuple[PartitionPlan, _Cut]]:
+    """The rows of each plan. What a column holds is looked at for all rows at once: a batch may
+    have few of each of hundreds of partitions."""
     if batch.num_rows == 0:
         return
     topics = _coded(batch.column("topic"))
     codes = topics.indices.to_numpy(zero_copy_only=False)
     partitions = batch.column("partition").to_numpy(zero_copy_only=False)
     generations = pc.fill_null(batch.column("generation"), 0).to_numpy(zero_copy_only=False)
+    offsets = batch.column("offset").to_numpy(zero_copy_only=False)
     changed = codes[1:] != codes[:-1]
     for column in (partitions, generations):
         changed |= column[1:] != column[:-1]
+    falls = np.flatnonzero((offsets[1:] <= offsets[:-1]) & ~changed) + 1
     starts = np.concatenate(([0], np.flatnonzero(changed) + 1))
     ends = np.append(starts[1:], batch.num_rows)
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        plan = plans.get((topics.dictionary[codes[start]].as_py(), int(partitions[start])))
-        if plan is not None and plan.generation == int(generations[start]):
-            chunk = _in_range(plan, batch.slice(start, end - start))
-            if chunk.num_rows:
-                yield plan, chunk
+    names = topics.dictionary.to_pylist()
+    of_each = (codes[starts], partitions[starts], generations[starts], starts, ends)
+    for code, partition, generation, start, end in zip(
+        *(column.tolist() for column in of_each), strict=True
+    ):
+        plan = plans.get((names[code], partition))
+        if plan is not None and plan.generation == generation:
+            if len(falls) and np.any((falls > start) & (falls < end)):
+                # a search in offsets that do not rise would lose some
+                raise _disordered(plan, int(offsets[start]))
+            cut = _in_range(plan, offsets, start, end)
+            if cut.start < cut.end:
+                yield plan, cut
 
 
-def _in_range(plan: PartitionPlan, chunk: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows within a plan's range of offsets. Raises LayoutError where offsets do not rise: a
-    search in them would lose some."""
-    offsets = chunk.column("offset").to_numpy(zero_copy_only=False)
-    if bool(np.any(np.diff(offsets) <= 0)):
-        raise _disordered(plan, int(offsets[0]))
-    if offsets[0] >= plan.first and offsets[-1] <= plan.last:
-        return chunk
-    first, behind = np.searchsorted(offsets, [plan.first, plan.last + 1]).tolist()
-    return chunk.slice(first, behind - first)
+def _in_range(plan: PartitionPlan, offsets: np.ndarray, start: int, end: int) -> _Cut:
+    """The rows within a plan's range of offsets."""
+    first, last = int(offsets[start]), int(offsets[end - 1])
+    if first < plan.first or last > plan.last:
+        bounds = np.searchsorted(offsets[start:end], [plan.first, plan.last + 1])
+        start, end = (start + int(bound) for bound in bounds)
+        if start < end:
+            first, last = int(offsets[start]), int(offsets[end - 1])
+    return _Cut(start, end, first, last)

@@ -31,7 +31,14 @@ from mirrorlake.produce.culprit import (
     topic_denied,
 )
 from mirrorlake.produce.deadline import within
-from mirrorlake.produce.delivery import Chunk, Delivery, check_target_rises, record_count, size_of
+from mirrorlake.produce.delivery import (
+    Chunk,
+    Delivery,
+    check_target_rises,
+    deliveries,
+    record_count,
+    size_of,
+)
 from mirrorlake.produce.flow_positions import (
     MetadataFull,
     PositionsBehind,
@@ -231,16 +238,20 @@ class ShardWriter:
         self._patience.start()
         if self.target.transactional:
             self._producer.begin_transaction()
-        results = [Delivery(chunk, self.target.provenance, self._patience) for chunk in chunks]
-        for result in results:
+        results: list[Delivery] = []
+        made = (self._producer, self.target.provenance, self._patience)
+        for result in deliveries(chunks, *made):
+            results.append(result)
             if not result.send(self._producer):
                 break
+            self._producer.poll(0)
         failpoints.reached("mid-transaction")
         self._wait(results, begun)
         check_refused(
             results, self._producer.failure if self.target.transactional else lambda: None
         )
-        done = [(result.chunk, result.segments()) for result in results]
+        # one that was not even made ready follows one that is refused
+        done = [(chunk, result.segments()) for chunk, result in zip(chunks, results, strict=True)]
         if written is None:
             self._abort()
             return done

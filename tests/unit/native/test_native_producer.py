@@ -115,6 +115,29 @@ def test_a_full_queue_takes_the_rest_later() -> None:
     assert shipment.offsets().tolist() == list(range(100))
 
 
+def test_rows_of_some_partitions_are_made_ready_together() -> None:
+    """Each knows what became of its own rows, also where the queue was full in between, or one of
+    another partition was refused."""
+    limits = {"queue.buffering.max.messages": 7, "message.max.bytes": 20_000}
+    producer = Producer({**MOCK, **limits})
+    places, counts = [("t", 0), ("u", 1), ("t", 2)], [9, 12, 4]
+    values = [b"%d" % number for number in range(25)]
+    values[14] = b"x" * 30_000
+    first, second, third = producer.shipments(places, counts, rows(values))
+    for shipment, count in ((first, 9), (second, 5), (third, 4)):
+        while shipment.taken < count:
+            try:
+                shipment.send()
+            except BufferError:
+                producer.poll(0.1)
+            except KafkaException as refused:
+                assert refused.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE
+    assert producer.flush(10) == 0
+    assert first.offsets().tolist() == list(range(9)) and first.refused() is None
+    assert second.taken == 5 and second.offsets().tolist()[:5] == list(range(5))
+    assert third.offsets().tolist() == list(range(4)) and third.refused() is None
+
+
 @pytest.mark.parametrize("settings", [{"no.such": 1}, {"acks": "perhaps"}])
 def test_settings_that_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(KafkaException) as refused:

@@ -32,10 +32,10 @@ def result(partition: int, codes: Sequence[int], topic: str = "t", exact: bool =
     taken."""
     plan: Any = SimpleNamespace(topic=topic, target_topic=f"east.{topic}", partition=partition)
     rows = pa.record_batch({"offset": pa.array(range(len(codes)))})
-    made = Delivery(Chunk(plan, rows, np.arange(100, 100 + 2 * len(codes), 2)), None, Patience())
-    found = np.array(codes) if any(codes) else None
-    made._shipment = SimpleNamespace(refused=lambda: found, exact=exact, taken=len(codes))  # type: ignore[assignment]
-    return made
+    refused = np.array(codes) if any(codes) else None
+    shipment: Any = SimpleNamespace(refused=lambda: refused, exact=exact, taken=len(codes))
+    chunk = Chunk(plan, rows, np.arange(100, 100 + 2 * len(codes), 2))
+    return Delivery(chunk, shipment, Patience())
 
 
 def raised(results: Sequence[Delivery], failure: int | None = None) -> Any:
