@@ -18,6 +18,9 @@ from mirrorlake.landing.sinks import PathSink
 from mirrorlake.offsets.positions import Ends, offset_count, ranges_between
 from mirrorlake.threads import in_thread
 
+#: How far apart batches that take long begin at most, seconds.
+APART_SECONDS = 0.5
+
 
 class DriverQuery:
     """Lands a job from its construction on until it is stopped, or fails, or is outgrown; in the
@@ -61,9 +64,16 @@ class DriverQuery:
         job, numbers, due = self._job, itertools.count(), 0.0
         with closing(self._planner), silence_in_words(job.alias, job.client):
             while not (self._stopping.wait(due - time.monotonic()) or self.outgrown):
-                due = time.monotonic() + job.trigger_seconds
+                began = time.monotonic()
                 if self._land_next(numbers):
                     due = 0.0
+                else:
+                    due = began + self._apart(time.monotonic() - began)
+
+    def _apart(self, took: float) -> float:
+        """How long behind its beginning the next batch begins: one of hundreds of partitions takes
+        longer than a trigger's time, and leaves as much to whom the records go on to."""
+        return max(self._job.trigger_seconds, min(2 * took, APART_SECONDS))
 
     def _land_next(self, numbers: Iterator[int]) -> bool:
         """Land what there is, if there is something; whether more was left of it."""
