@@ -22,6 +22,14 @@ from mirrorlake.threads import in_thread
 APART_SECONDS = 0.5
 
 
+def apart(trigger_seconds: float, took: float) -> float:
+    """How long behind its beginning a small batch that `took` so many seconds is followed by the
+    next one: one of hundreds of partitions takes longer than a trigger's time, and leaves as much
+    to the flows that produce it. At once where the trigger's time is 0."""
+    longest = APART_SECONDS if trigger_seconds else 0.0
+    return max(trigger_seconds, min(2 * took, longest))
+
+
 class DriverQuery:
     """Lands a job from its construction on until it is stopped, or fails, or is outgrown; in the
     words of Spark's `StreamingQuery` as far as landing needs them. `session` is None where what is
@@ -68,12 +76,7 @@ class DriverQuery:
                 if self._land_next(numbers):
                     due = 0.0
                 else:
-                    due = began + self._apart(time.monotonic() - began)
-
-    def _apart(self, took: float) -> float:
-        """How long behind its beginning the next batch begins: one of hundreds of partitions takes
-        longer than a trigger's time, and leaves as much to whom the records go on to."""
-        return max(self._job.trigger_seconds, min(2 * took, APART_SECONDS))
+                    due = began + apart(job.trigger_seconds, time.monotonic() - began)
 
     def _land_next(self, numbers: Iterator[int]) -> bool:
         """Land what there is, if there is something; whether more was left of it."""

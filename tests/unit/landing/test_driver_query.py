@@ -10,7 +10,7 @@ import pytest
 from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.small_batches import MANY
 from mirrorlake.landing import batch_planner
-from mirrorlake.landing.driver_query import DriverQuery
+from mirrorlake.landing.driver_query import DriverQuery, apart
 from mirrorlake.landing.sinks import PathSink
 from mirrorlake.offsets.positions import Ends, TopicAndPartition
 from tests.support.landing import job_in, lake_in
@@ -185,3 +185,21 @@ def test_a_batch_in_hand_is_seen(source: Source, sink: Sink) -> None:
     until(lambda: not query.status["isTriggerActive"], "the end of the batch")
     query.stop()
     assert ended(query)
+
+
+@pytest.mark.parametrize(
+    ("trigger", "took", "seconds"),
+    [
+        (0.25, 0.04, 0.25),
+        (0.25, 0.2, 0.4),
+        (0.25, 0.7, 0.5),
+        (0.25, 60.0, 0.5),
+        (2.0, 3.0, 2.0),
+        (0.0, 3.0, 0.0),
+    ],
+)
+def test_batches_that_take_long_leave_as_much_time_to_others(
+    trigger: float, took: float, seconds: float
+) -> None:
+    """Up to two batches a second, and never more often than the file says."""
+    assert apart(trigger, took) == seconds
