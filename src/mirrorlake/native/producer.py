@@ -115,7 +115,7 @@ class Producer:
         """Rows of some partitions, `counts` of each behind one another, made ready to be sent."""
         outgoing, ends = Outgoing(rows, added, removed), accumulate(counts)
         return [
-            Shipment(self, *place, outgoing, end - count, end)
+            Shipment(self, *place, outgoing, range(end - count, end))
             for place, count, end in zip(places, counts, ends, strict=True)
         ]
 
@@ -184,8 +184,7 @@ def failure_of(producer: Any) -> KafkaError | None:
 
 
 class Shipment:
-    """Rows on their way to a partition: of those that were made ready together, `first` to `end`,
-    exclusive."""
+    """Rows on their way to a partition: those of `outgoing` that `rows` names."""
 
     #: Each row that was refused is known.
     exact = True
@@ -196,25 +195,24 @@ class Shipment:
         topic: str,
         partition: int,
         outgoing: Outgoing,
-        first: int,
-        end: int,
+        rows: range,
     ) -> None:
         self._producer = producer
         self._place = (topic, partition)
         # What is kept for librdkafka is only this, which does not refer to the producer.
         self._outgoing = outgoing
-        self._first, self._end = first, end
-        self._next = first
+        self._rows = rows
+        self._next = rows.start
 
     @property
     def taken(self) -> int:
         """How many rows were handed over."""
-        return self._next - self._first
+        return self._next - self._rows.start
 
     def send(self) -> None:
         """See `produce.record_producer.Shipment`."""
         self._next, refused = self._producer.send(
-            *self._place, self._outgoing, self._next, self._end
+            *self._place, self._outgoing, self._next, self._rows.stop
         )
         if refused is not None and refused.args[0].code() == KafkaError._QUEUE_FULL:
             raise BufferError(str(refused.args[0])) from refused
@@ -231,7 +229,7 @@ class Shipment:
 
     def offsets(self) -> np.ndarray:
         """The offset of each row; below 0 for one that is not acknowledged, or refused."""
-        return self._outgoing.slots[self._first : self._end]
+        return self._outgoing.slots[self._rows.start : self._rows.stop]
 
 
 class _Client:

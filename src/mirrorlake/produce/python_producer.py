@@ -92,9 +92,14 @@ class PythonProducer:
         """Rows of some partitions made ready to be sent."""
         return [
             PythonShipment(
-                self, self._producer, *place, rows.slice(end - count, count), added, removed
+                *(self, self._producer, topic, partition),
+                rows=rows.slice(end - count, count),
+                added=added,
+                removed=removed,
             )
-            for place, count, end in zip(places, counts, accumulate(counts), strict=True)
+            for (topic, partition), count, end in zip(
+                places, counts, accumulate(counts), strict=True
+            )
         ]
 
     def refresh(self, topic: str | None, seconds: float) -> None:
