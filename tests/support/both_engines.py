@@ -54,6 +54,7 @@ ARGS: dict[str, object] = {
     "gone": "gone",
     "reason": "left out",
     "deletions_ms": int(END.timestamp() * 1000),
+    "target": "west",
     "first_ms": int((END - timedelta(seconds=2995)).timestamp() * 1000),
     "last_ms": int((END - timedelta(seconds=65)).timestamp() * 1000),
 }

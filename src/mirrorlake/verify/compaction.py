@@ -47,7 +47,7 @@ def with_last_of_key(
     behind = {place: (scopes[place.topic_partition], first) for place, (first, _) in bounds.items()}
     not_sent = list(_not_sent(lake, flow.name, behind))
     echoes = "" if flow.settings.provenance == "none" else flow.target
-    ways = {"flow": flow.name, "opposite": opposite_name(flow), "target": echoes}
+    ways = {"flow": flow.name, "back": opposite_name(flow), "target": echoes}
     for horizon, rows in horizons.items():
         frames = {"compacted": Frame(_COMPACTED, rows), "left_out": Frame(OFFSET_RANGES, not_sent)}
         for last_row in lake.ask(

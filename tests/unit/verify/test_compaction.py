@@ -21,7 +21,7 @@ from mirrorlake.verify.verdict import GIVEN_UP, Allowances
 from tests.support.lake_rows import append, no_session, opened, staged, write_file
 
 NOW_MS = 1_000_000
-WAYS = {"flow": "east->west", "opposite": "west->east", "target": "west"}
+WAYS = {"flow": "east->west", "back": "west->east", "target": "west"}
 
 
 def kept(

@@ -3,7 +3,7 @@
 -- What a flow left out supersedes nothing. Nor does an echo, a record that came from the `target` (an alias; empty for a flow
 -- without provenance), where the maps say that there it is in front of what it would supersede. Frames: compacted (topic,
 -- partition, generation, first, last, below), left_out (topic, partition, generation, first, last); offsets are of the
--- source, inclusive but for below. Parameters: source_cluster, deletions_ms, flow, opposite (the flow back), target.
+-- source, inclusive but for below. Parameters: source_cluster, deletions_ms, flow, back (the flow that way), target.
 WITH target AS (
   SELECT max_by(cluster_id, last_seen) AS cluster_id FROM clusters WHERE alias = :target
 ),
@@ -53,7 +53,7 @@ overtaking AS (
     AND map.partition = last_ones.partition AND map.generation = last_ones.generation
     AND last_ones.offset BETWEEN map.source_first AND map.source_last
     AND (last_ones.offset - map.source_first) % map.stride = 0
-  JOIN offset_translation AS back ON back.flow = :opposite AND back.target_topic = last_ones.topic
+  JOIN offset_translation AS back ON back.flow = :back AND back.target_topic = last_ones.topic
     AND back.target_partition = last_ones.partition AND back.topic = map.target_topic
     AND back.partition = map.target_partition AND last_ones.echo BETWEEN back.target_first AND back.target_last
   WHERE last_ones.echo IS NOT NULL
