@@ -6,31 +6,27 @@ does what is left.
 """
 
 import logging
-import re
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 from mirrorlake.attempts import attempts
-from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import InputError
 from mirrorlake.failover.failover import SYNC_SECONDS, carry_out
-from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition
+from mirrorlake.groups.checkpoint_plan import Checkpoint
 from mirrorlake.groups.mover import sole_mover, target_groups
 from mirrorlake.groups.moves import KIND, MoveResult, Standing, plan_moves
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.groups.sync_plan import ACTIVE, TargetGroup, may_have_members
-from mirrorlake.kafka.groups import GroupAdmin, GroupPositions, positions_or_errors
+from mirrorlake.kafka.groups import GroupPositions, positions_or_errors
 from mirrorlake.lake.event_log import EventLog, WrittenChanges
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
-from mirrorlake.lake.targets import living_targets
+from mirrorlake.migrate.answer import document_of
+from mirrorlake.migrate.copies import copies_of
 from mirrorlake.migrate.locating import Located, Locator, Pair
 from mirrorlake.migrate.reading import read_syncs
-from mirrorlake.migrate.wave import EVERY_NAME, Wave
-from mirrorlake.naming.at_target import is_own_group
-from mirrorlake.offsets.positions import Committed, TopicAndPartition
+from mirrorlake.migrate.wave import Wave
+from mirrorlake.migrate.wave_groups import WaveGroups, groups_of
 from mirrorlake.produce.encoding import Hops
 
 logger = logging.getLogger(__name__)
@@ -40,34 +36,6 @@ READ_MEANWHILE = "it has read on in the copy that it leaves since its position w
 #: How long our copy may take to come to where a group is, and how often it is looked at, seconds.
 WAIT_SECONDS = 60.0
 LOOK_SECONDS = 2.0
-
-
-@dataclass(frozen=True)
-class _WaveGroups:
-    """Groups of a wave: states by group, and the positions that are to be moved; `lost` are those
-    in partitions that only the copy which they leave has: group, topic and partition. `unbegun` are
-    partitions that only the other copy has, and in which the group has no position. `stranded` are
-    groups, and the copies that they stand in, of which the flow has none."""
-
-    states: Mapping[str, str]
-    positions: Mapping[tuple[str, Pair], Committed]
-    lost: Sequence[GroupPartition]
-    unbegun: Sequence[GroupPartition]
-    stranded: Sequence[tuple[str, str]]
-    errors: Mapping[str, str]
-    unreported: tuple[str, ...]
-
-
-class _Copies(NamedTuple):
-    """The partitions of a wave that are on the target twice, why those of other topics are not, and
-    by the topic that groups leave the partitions with records that only the other copy has.
-    `unshown` are MirrorMaker 2's copies, by their names, of topics that the source does not show,
-    or has no more, and that the flow never mirrored."""
-
-    pairs: list[Pair]
-    lacking: list[str]
-    beyond: Mapping[str, Sequence[TopicAndPartition]]
-    unshown: Set[str]
 
 
 def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
@@ -88,11 +56,11 @@ def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
     """
     wave.check()
     flow, admin = route.flow, route.connections.groups(route.flow.target)
-    copies = _copies(route, wave)
-    groups, lacking = _groups(flow.target, admin, wave, copies), copies.lacking
+    copies = copies_of(route, wave)
+    groups, lacking = groups_of(flow.target, admin, wave, copies), copies.lacking
     if lake is None or wave.dry_run:
         results, methods, _ = _planned(route, wave, groups, 0.0)
-        return _document(flow, wave, groups, results=results, methods=methods, lacking=lacking)
+        return document_of(flow, wave, groups, results=results, methods=methods, lacking=lacking)
     with sole_mover(lake, flow, SYNC_SECONDS):
         results, methods, goals = _planned(route, wave, groups, WAIT_SECONDS)
         results = carry_out(admin, results, goals, False)
@@ -105,123 +73,11 @@ def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
             if result.is_news
         ]
         EventLog(lake).record(flow.name, changes)
-    return _document(flow, wave, groups, results=results, methods=methods, lacking=lacking)
-
-
-def _copies(route: Route, wave: Wave) -> _Copies:
-    """What the target has of a wave. A topic that the source has no more, or does not show, counts
-    as long as groups may stand in its copies."""
-    flow = route.flow
-    there = route.connections.admin(flow.target).topics()
-    by_theirs: Callable[[str], str] = partial(wave.copy_of, flow.source)
-    left = flow.target_topic if wave.rollback else by_theirs
-    living = living_targets(route.lake, flow.name)
-    known = route.connections.admin(flow.source).topics().keys() | {
-        name for name in living if left(name) in there
-    }
-    names = sorted(
-        name for name in known if flow.selection.selects(name) and re.fullmatch(wave.topics, name)
-    )
-    if not names:
-        raise InputError(f"flow {flow.name} mirrors no topic that --topics {wave.topics} matches")
-    pairs, lacking, beyond = list[Pair](), list[str](), dict[str, list[TopicAndPartition]]()
-    for name in names:
-        theirs, ours = wave.copy_of(flow.source, name), flow.target_topic(name)
-        if theirs == ours:
-            raise InputError(
-                f"topic {name}: MirrorMaker 2's copy and ours are both called {ours}; the flow "
-                "needs other names (`mirrorlake import --beside`), or say by --copies how "
-                "MirrorMaker 2 names its copies"
-            )
-        missing = [topic for topic in (theirs, ours) if topic not in there]
-        if missing:
-            lacking.append(f"topic {name}: cluster {flow.target} has no {' and no '.join(missing)}")
-            continue
-        count = min(there[theirs].partitions, there[ours].partitions)
-        pairs += [Pair(name, theirs, ours, partition) for partition in range(count)]
-        origin, goal = (ours, theirs) if wave.rollback else (theirs, ours)
-        beyond[origin] = [(goal, partition) for partition in range(count, there[goal].partitions)]
-    if not pairs:
-        raise InputError(f"{lacking[0]}; say by --copies how MirrorMaker 2 names its copies")
-    mirrors = {one.target_topic for one in living.values()} | {*map(flow.target_topic, names)}
-    others = set() if wave.rollback else there.keys() - mirrors - {*map(by_theirs, known)}
-    return _Copies(
-        pairs, lacking, _with_records(route, beyond), unshown=_unshown(route, wave, others)
-    )
-
-
-def _unshown(route: Route, wave: Wave, others: Set[str]) -> Set[str]:
-    """Which topics of the target are, by their names, MirrorMaker 2's copies of topics of a wave.
-    Where copies are called like the topics, those of the target are called so as well: then only
-    what the source may have and does not describe counts."""
-    flow = route.flow
-    names = {copy: wave.topic_of(flow.source, copy) for copy in others}
-    names = {
-        copy: name
-        for copy, name in names.items()
-        if name and flow.selection.selects(name) and re.fullmatch(wave.topics, name)
-    }
-    alike = sorted(copy for copy, name in names.items() if copy == name)
-    seen, missing = route.connections.admin(flow.source).identities(alike)
-    return names.keys() - seen.keys() - missing
-
-
-def _with_records(
-    route: Route, beyond: Mapping[str, Sequence[TopicAndPartition]]
-) -> Mapping[str, Sequence[TopicAndPartition]]:
-    """Without the partitions that never had a record: who begins there skips none."""
-    places = [place for some in beyond.values() for place in some]
-    admin = route.connections.admin(route.flow.target)
-    ends = admin.end_offsets(places, skip_silent=True) if places else {}
-    return {topic: [at for at in some if ends.get(at) != 0] for topic, some in beyond.items()}
-
-
-def _groups(target: str, admin: GroupAdmin, wave: Wave, copies: _Copies) -> _WaveGroups:
-    """The groups on the target that have positions in the copies which they leave."""
-    listing = admin.listing()
-    named = [
-        name
-        for name in listing.states
-        if re.fullmatch(wave.groups, name) and not is_own_group(name)
-    ]
-    if not named and not listing.errors and wave.groups != EVERY_NAME:
-        raise InputError(f"cluster {target} has no group that --groups {wave.groups} matches")
-    committed = admin.positions(named) if named else GroupPositions({})
-    by_origin = {pair.own if wave.rollback else pair.copy: pair for pair in copies.pairs}
-    positions = {
-        (group, by_origin[topic, partition]): position
-        for (group, topic, partition), position in sorted(committed.by_partition.items())
-        if (topic, partition) in by_origin
-    }
-    topics = {topic for topic, _ in by_origin}
-    lost = [
-        key
-        for key in sorted(committed.by_partition)
-        if key[1] in topics and key[1:] not in by_origin
-    ]
-    standing = {(group, topic) for group, topic, _ in committed.by_partition}
-    unbegun = [
-        (group, *place)
-        for group, topic in sorted(standing)
-        for place in copies.beyond.get(topic, ())
-        if (group, *place) not in committed.by_partition
-    ]
-    stranded = sorted(place for place in standing if place[1] in copies.unshown)
-    having = {group for group, _ in positions} | committed.errors.keys()
-    states = {group: state for group, state in listing.states.items() if group in having}
-    return _WaveGroups(
-        states,
-        positions,
-        lost=lost,
-        unbegun=unbegun,
-        stranded=stranded,
-        errors=committed.errors,
-        unreported=listing.errors,
-    )
+    return document_of(flow, wave, groups, results=results, methods=methods, lacking=lacking)
 
 
 def _planned(
-    route: Route, wave: Wave, groups: _WaveGroups, seconds: float
+    route: Route, wave: Wave, groups: WaveGroups, seconds: float
 ) -> tuple[list[MoveResult], list[str], dict[str, TargetGroup]]:
     """What is to be done about each position, the method that located each, and the groups by which
     it was decided."""
@@ -251,7 +107,7 @@ def _planned(
 
 
 def _located(
-    route: Route, rollback: bool, groups: _WaveGroups, seconds: float
+    route: Route, rollback: bool, groups: WaveGroups, seconds: float
 ) -> dict[tuple[Pair, int], Located]:
     """Where positions lead; waits so long for the other copy to come to those of groups without
     members."""
@@ -341,71 +197,3 @@ def _withheld(result: MoveResult, wave: Wave) -> MoveResult:
     if result.done == "kept":
         return result
     return replace(result, detail=f"not exact: {checkpoint.reason}")
-
-
-def _document(
-    flow: ResolvedFlow,
-    wave: Wave,
-    groups: _WaveGroups,
-    *,
-    results: Sequence[MoveResult],
-    methods: Sequence[str],
-    lacking: Sequence[str],
-) -> dict[str, Any]:
-    left = [
-        *lacking,
-        *(
-            f"cluster {flow.target} did not report all its groups: {why}"
-            for why in groups.unreported
-        ),
-    ]
-    left += [
-        f"group {group} was not reported: {why}" for group, why in sorted(groups.errors.items())
-    ]
-    left += [
-        f"group {group}, {topic}-{partition}: the other copy has no such partition (yet)"
-        for group, topic, partition in groups.lost
-    ]
-    left += [
-        f"group {group} stands in {copy}: cluster {flow.source} does not show topic "
-        f"{wave.topic_of(flow.source, copy)}, or has it no more, and flow {flow.name} has no copy "
-        "of it"
-        for group, copy in groups.stranded
-    ]
-    left += [
-        f"group {group}, {topic}-{partition}: the copy that it leaves has no such partition, so it "
-        "has no position there, and begins by its auto.offset.reset; set it to the start"
-        for group, topic, partition in groups.unbegun
-    ]
-    left += [
-        f"group {result.standing.checkpoint.group_id}, {result.standing.checkpoint.topic}-"
-        f"{result.standing.checkpoint.partition}: {result.detail}"
-        for result in results
-        if result.done in ("kept", "failed")
-    ]
-    return {
-        "flow": flow.name,
-        "rollback": wave.rollback,
-        "dry_run": wave.dry_run,
-        "complete": not left,
-        "groups": [_row(result, methods[number]) for number, result in enumerate(results)],
-        "left": left,
-    }
-
-
-def _row(result: MoveResult, method: str) -> dict[str, Any]:
-    checkpoint = result.standing.checkpoint
-    known = checkpoint.target_position >= 0
-    return {
-        "group": checkpoint.group_id,
-        "from_topic": checkpoint.topic,
-        "partition": checkpoint.partition,
-        "position": checkpoint.source_position,
-        "to_topic": checkpoint.target_topic,
-        "to_position": checkpoint.target_position if known else None,
-        "before": None if result.before is None else result.before.offset,
-        "done": result.done,
-        "method": method,
-        "exact": result.standing.exact,
-        "detail": result.detail,
-    }

@@ -1,0 +1,79 @@
+"""What `mirrorlake migrate` answers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.groups.moves import MoveResult
+from mirrorlake.migrate.wave import Wave
+from mirrorlake.migrate.wave_groups import WaveGroups
+
+
+def document_of(
+    flow: ResolvedFlow,
+    wave: Wave,
+    groups: WaveGroups,
+    *,
+    results: Sequence[MoveResult],
+    methods: Sequence[str],
+    lacking: Sequence[str],
+) -> dict[str, Any]:
+    """What was done, or would be, and all that is left, as one document; `methods` has how each
+    result was located, `lacking` why topics are not on the target twice."""
+    left = [
+        *lacking,
+        *(
+            f"cluster {flow.target} did not report all its groups: {why}"
+            for why in groups.unreported
+        ),
+    ]
+    left += [
+        f"group {group} was not reported: {why}" for group, why in sorted(groups.errors.items())
+    ]
+    left += [
+        f"group {group}, {topic}-{partition}: the other copy has no such partition (yet)"
+        for group, topic, partition in groups.lost
+    ]
+    left += [
+        f"group {group} stands in {copy}: cluster {flow.source} does not show topic "
+        f"{wave.topic_of(flow.source, copy)}, or has it no more, and flow {flow.name} has no copy "
+        "of it"
+        for group, copy in groups.stranded
+    ]
+    left += [
+        f"group {group}, {topic}-{partition}: the copy that it leaves has no such partition, so it "
+        "has no position there, and begins by its auto.offset.reset; set it to the start"
+        for group, topic, partition in groups.unbegun
+    ]
+    left += [
+        f"group {result.standing.checkpoint.group_id}, {result.standing.checkpoint.topic}-"
+        f"{result.standing.checkpoint.partition}: {result.detail}"
+        for result in results
+        if result.done in ("kept", "failed")
+    ]
+    return {
+        "flow": flow.name,
+        "rollback": wave.rollback,
+        "dry_run": wave.dry_run,
+        "complete": not left,
+        "groups": [_row(result, methods[number]) for number, result in enumerate(results)],
+        "left": left,
+    }
+
+
+def _row(result: MoveResult, method: str) -> dict[str, Any]:
+    checkpoint = result.standing.checkpoint
+    known = checkpoint.target_position >= 0
+    return {
+        "group": checkpoint.group_id,
+        "from_topic": checkpoint.topic,
+        "partition": checkpoint.partition,
+        "position": checkpoint.source_position,
+        "to_topic": checkpoint.target_topic,
+        "to_position": checkpoint.target_position if known else None,
+        "before": None if result.before is None else result.before.offset,
+        "done": result.done,
+        "method": method,
+        "exact": result.standing.exact,
+        "detail": result.detail,
+    }

@@ -1,0 +1,93 @@
+"""Which topics of a wave are on the target twice: MirrorMaker 2's copies, and ours."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence, Set
+from functools import partial
+from typing import NamedTuple
+
+from mirrorlake.errors import InputError
+from mirrorlake.groups.shared_topics import Route
+from mirrorlake.lake.targets import living_targets
+from mirrorlake.migrate.locating import Pair
+from mirrorlake.migrate.wave import Wave
+from mirrorlake.offsets.positions import TopicAndPartition
+
+
+class Copies(NamedTuple):
+    """The partitions of a wave that are on the target twice, why those of other topics are not, and
+    by the topic that groups leave the partitions with records that only the other copy has.
+    `unshown` are MirrorMaker 2's copies, by their names, of topics that the source does not show,
+    or has no more, and that the flow never mirrored."""
+
+    pairs: list[Pair]
+    lacking: list[str]
+    beyond: Mapping[str, Sequence[TopicAndPartition]]
+    unshown: Set[str]
+
+
+def copies_of(route: Route, wave: Wave) -> Copies:
+    """What the target has of a wave. A topic that the source has no more, or does not show, counts
+    as long as groups may stand in its copies."""
+    flow = route.flow
+    there = route.connections.admin(flow.target).topics()
+    by_theirs: Callable[[str], str] = partial(wave.copy_of, flow.source)
+    left = flow.target_topic if wave.rollback else by_theirs
+    living = living_targets(route.lake, flow.name)
+    known = route.connections.admin(flow.source).topics().keys() | {
+        name for name in living if left(name) in there
+    }
+    names = sorted(
+        name for name in known if flow.selection.selects(name) and re.fullmatch(wave.topics, name)
+    )
+    if not names:
+        raise InputError(f"flow {flow.name} mirrors no topic that --topics {wave.topics} matches")
+    pairs, lacking, beyond = list[Pair](), list[str](), dict[str, list[TopicAndPartition]]()
+    for name in names:
+        theirs, ours = wave.copy_of(flow.source, name), flow.target_topic(name)
+        if theirs == ours:
+            raise InputError(
+                f"topic {name}: MirrorMaker 2's copy and ours are both called {ours}; the flow "
+                "needs other names (`mirrorlake import --beside`), or say by --copies how "
+                "MirrorMaker 2 names its copies"
+            )
+        missing = [topic for topic in (theirs, ours) if topic not in there]
+        if missing:
+            lacking.append(f"topic {name}: cluster {flow.target} has no {' and no '.join(missing)}")
+            continue
+        count = min(there[theirs].partitions, there[ours].partitions)
+        pairs += [Pair(name, theirs, ours, partition) for partition in range(count)]
+        origin, goal = (ours, theirs) if wave.rollback else (theirs, ours)
+        beyond[origin] = [(goal, partition) for partition in range(count, there[goal].partitions)]
+    if not pairs:
+        raise InputError(f"{lacking[0]}; say by --copies how MirrorMaker 2 names its copies")
+    mirrors = {one.target_topic for one in living.values()} | {*map(flow.target_topic, names)}
+    others = set() if wave.rollback else there.keys() - mirrors - {*map(by_theirs, known)}
+    return Copies(
+        pairs, lacking, _with_records(route, beyond), unshown=_unshown(route, wave, others)
+    )
+
+
+def _unshown(route: Route, wave: Wave, others: Set[str]) -> Set[str]:
+    """Which topics of the target are, by their names, MirrorMaker 2's copies of topics of a wave.
+    Where copies are called like the topics, those of the target are called so as well: then only
+    what the source may have and does not describe counts."""
+    flow = route.flow
+    names = {copy: wave.topic_of(flow.source, copy) for copy in others}
+    names = {
+        copy: name
+        for copy, name in names.items()
+        if name and flow.selection.selects(name) and re.fullmatch(wave.topics, name)
+    }
+    alike = sorted(copy for copy, name in names.items() if copy == name)
+    seen, missing = route.connections.admin(flow.source).identities(alike)
+    return names.keys() - seen.keys() - missing
+
+
+def _with_records(
+    route: Route, beyond: Mapping[str, Sequence[TopicAndPartition]]
+) -> Mapping[str, Sequence[TopicAndPartition]]:
+    """Without the partitions that never had a record: who begins there skips none."""
+    places = [place for some in beyond.values() for place in some]
+    admin = route.connections.admin(route.flow.target)
+    ends = admin.end_offsets(places, skip_silent=True) if places else {}
+    return {topic: [at for at in some if ends.get(at) != 0] for topic, some in beyond.items()}
