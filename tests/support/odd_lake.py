@@ -78,7 +78,7 @@ def _as(kind: pa.DataType, value: object) -> object:
 
 def _audits() -> Rows:
     """Ranges that were compared twice, the second time in part, differently, or at the same
-    moment."""
+    moment; of one the target topic is not named."""
     rows: list[dict[str, object]] = []
     verdicts = [
         (0, 99_999, "proven", 900),
@@ -97,6 +97,7 @@ def _audits() -> Rows:
                         "flow": FLOW,
                         "topic": topic,
                         "partition": 0,
+                        "target_topic": f"east.{topic}" if first < 200_000 else None,
                         "first_offset": first,
                         "last_offset": last,
                         "stage_count": (last - first) // 2 + 1,

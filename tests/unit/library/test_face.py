@@ -69,7 +69,8 @@ LAKE = {
     "= None,"
     " max_records: int | None = None, rate: int | None = None, into_mirror: bool = False, "
     "start_over: bool = False, private: bool = False, dry_run: bool = False, report: "
-    "Callable[[int], None] | None = None, stop: Event | None = None) -> Resent",
+    "Callable[[int], None] | None = None, answered: Callable[[Resent], None] | None = None, stop: "
+    "Event | None = None) -> Resent",
     "replay_parked": "(flow: str | None = None, topic: str | None = None, *, rate: int | None = "
     "None,"
     " start_over: bool = False, dry_run: bool = False, report: Callable[[int], None] | None = None,"
