@@ -18,7 +18,7 @@ import numpy as np
 #: A run with more segments than this is split, so that no map row grows without bound.
 MAX_SEGMENTS = 10_000
 #: Up to how many values Python is quicker than numpy.
-_FEW = 32
+FEW = 32
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def is_dense(offsets: np.ndarray) -> bool:
     count = len(offsets)
     if not count or int(offsets[-1]) - int(offsets[0]) != count - 1:
         return not count
-    if count <= _FEW:
+    if count <= FEW:
         first = int(offsets[0])
         return bool(offsets.tolist() == list(range(first, first + count)))
     return bool(np.all(np.diff(offsets) == 1))

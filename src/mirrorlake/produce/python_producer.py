@@ -92,7 +92,10 @@ class PythonProducer:
         """Rows of some partitions made ready to be sent."""
         return [
             PythonShipment(
-                *(self, self._producer, topic, partition),
+                self,
+                self._producer,
+                topic=topic,
+                partition=partition,
                 rows=rows.slice(end - count, count),
                 added=added,
                 removed=removed,

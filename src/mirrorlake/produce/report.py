@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from mirrorlake.errors import MapBehind, MapUnknown, TargetRefused
 from mirrorlake.lake.row_sizes import content_bytes
-from mirrorlake.offsets.runs import Segment, Written, runs_of
+from mirrorlake.offsets.runs import FEW, Segment, Written, runs_of
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.older_lake import ByContent
 from mirrorlake.produce.parking import RefusedRecord, Search
@@ -31,8 +31,6 @@ _RUN_NAMES = tuple(field.name for field in RUN)
 REFUSED_RECORD = pa.struct(
     [("offset", pa.int64()), ("reason", pa.string()), ("byte_count", pa.int64())]
 )
-#: Up to how many values Python is quicker than numpy.
-_FEW = 32
 #: Latency columns of one kind, in milliseconds.
 LATENCY = ("min", "avg", "p50", "p95", "p99", "max")
 RESULT = pa.schema(
@@ -202,7 +200,7 @@ def _percentiles(kind: str, parts: Sequence[np.ndarray]) -> dict[str, object]:
     if not parts:
         return {}
     joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    few = len(joined) <= _FEW
+    few = len(joined) <= FEW
     values = sorted(joined.tolist()) if few else np.sort(joined)
     mean = sum(values) / len(values) if few else float(joined.mean())
     low, p50, p95, p99, high = (
@@ -218,7 +216,7 @@ def _names(kind: str) -> tuple[str, ...]:
     return tuple(f"{kind}_{name}_ms" for name in LATENCY)
 
 
-@lru_cache(2 * _FEW)
+@lru_cache(2 * FEW)
 def _places(count: int) -> tuple[tuple[int, int, float], ...]:
     """Between which two of so many sorted values, and how far behind the first, the percentiles of
     LATENCY lie."""

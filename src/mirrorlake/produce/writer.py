@@ -239,8 +239,7 @@ class ShardWriter:
         if self.target.transactional:
             self._producer.begin_transaction()
         results: list[Delivery] = []
-        made = (self._producer, self.target.provenance, self._patience)
-        for result in deliveries(chunks, *made):
+        for result in deliveries(chunks, self._producer, self.target.provenance, self._patience):
             results.append(result)
             if not result.send(self._producer):
                 break
