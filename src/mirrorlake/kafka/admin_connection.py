@@ -5,10 +5,11 @@ import logging
 import threading
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, ClusterMetadata
+from confluent_kafka.admin import ClusterMetadata
 
 from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, TopologyError
 from mirrorlake.kafka.client_settings import Settings
+from mirrorlake.kafka.quick_admin import QuickAdmin
 from mirrorlake.kafka.refusals import is_refusal, reason_of, refusal_text
 from mirrorlake.kafka.renewal import LiveSettings
 
@@ -31,7 +32,7 @@ class Client:
         self.refused = threading.Event()
         self.all_down = False
         try:
-            self.client = AdminClient({**settings, "error_cb": self.on_error, "logger": logger})
+            self.client = QuickAdmin(settings, error_cb=self.on_error, logger=logger)
         except KafkaException as error:
             raise TopologyError(
                 f"the settings of cluster {alias} cannot be used ({reason_of(error.args[0])}); "

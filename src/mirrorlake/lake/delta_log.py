@@ -197,12 +197,14 @@ class DeltaLog:
         """The version of the newest checkpoint of the log; -1 without one. The hint that names it
         may be damaged; in a folder, where a look costs nothing, gone too."""
         try:
-            version, damaged = hinted(self.folder), False
+            hint, damaged = hinted(self.folder), False
         except ValueError:
-            version, damaged = None, True
-        if version is None and (damaged or not self.folder.in_store):
-            version = max(checkpoints_of(self.names()), default=-1)
-        return -1 if version is None else version
+            hint, damaged = None, True
+        if hint is not None:
+            return hint.version
+        if damaged or not self.folder.in_store:
+            return max(checkpoints_of(self.names()), default=-1)
+        return -1
 
     def snapshot(self) -> tuple[int, pa.Table]:
         """The newest version, and its files, see `version_and_files`."""

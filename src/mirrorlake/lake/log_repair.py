@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,16 +27,24 @@ logger = logging.getLogger(__name__)
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 
 
-def hinted(log: Place) -> int | None:
-    """The version of the checkpoint that the hint of a log names; None without one. Raises
-    ValueError for a hint that is damaged, OSError."""
+class Hint(NamedTuple):
+    """What a log says of its newest checkpoint: the version, and how many actions it has."""
+
+    version: int
+    actions: int
+
+
+def hinted(log: Place) -> Hint | None:
+    """The hint of a log; None without one. Raises ValueError for a hint that is damaged,
+    OSError."""
     try:
         content = (log / HINT).read()
     except FileNotFoundError:
         return None
     try:
-        return int(json.loads(content)["version"])
-    except (KeyError, TypeError):
+        hint = json.loads(content)
+        return Hint(int(hint["version"]), int(hint.get("size") or 0))
+    except (KeyError, TypeError, AttributeError):
         raise ValueError(f"{log}: {HINT} names no version") from None
 
 
@@ -59,7 +68,7 @@ def mended(table: Place) -> bool:
         with suppress(ValueError):  # delta-rs itself does without a damaged one
             hint = hinted(log)
         good = [version for version in there if _reads(_file_of(log, version))]
-        wanted = {*there, *([] if hint is None else [hint])} - set(good)
+        wanted = {*there, *([] if hint is None else [hint.version])} - set(good)
         written = [(version, _written_again(log, version, good)) for version in sorted(wanted)]
         for version, content in written:
             file = _file_of(log, version)

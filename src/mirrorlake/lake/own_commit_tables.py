@@ -21,6 +21,7 @@ from deltalake.transaction import AddAction
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.delta_log import Commit, DeltaLog, files_of, layout_of, why_not_by_hand
 from mirrorlake.lake.layout import in_layout
+from mirrorlake.lake.log_repair import hinted
 from mirrorlake.lake.own_commits import NewFile, added_by, commit_at, keys_of, removed_by
 from mirrorlake.lake.owners import is_done, next_owner
 from mirrorlake.lake.path_tables import PathTables
@@ -29,8 +30,9 @@ from mirrorlake.lake.place import Place
 logger = logging.getLogger(__name__)
 
 #: Versions of a table between checkpoints of its log, where nothing else writes them: Delta's own
-#: default.
-_CHECKPOINT_EVERY = 100
+#: default. In a store, where each is a request or two for all who open the table, fewer while the
+#: checkpoint, which is written again as a whole, is small: one for so many of its actions.
+_CHECKPOINT_EVERY, _IN_STORE, _ACTIONS_EACH = 100, 20, 200
 #: How often it is looked in a store whether a table is still the one that was opened, seconds; in a
 #: folder, where it costs nothing, before each commit.
 THERE_SECONDS = 60.0
@@ -44,6 +46,8 @@ class OwnCommitTables(PathTables):
     def __init__(self, place: Place) -> None:
         super().__init__(place)
         self._logs: dict[str, FollowedLog] = {}
+        #: Actions in the checkpoints of this process.
+        self._actions: dict[str, int] = {}
 
     def version(self, table: str) -> int:
         """See `PathTables.version`."""
@@ -144,12 +148,18 @@ class OwnCommitTables(PathTables):
             logger.warning("the log of table %s has no newer checkpoint: %s", table, error)
 
     def _is_due(self, table: str, version: int) -> bool:
-        """Whether the log has gone so far behind its checkpoint; where this process wrote none,
-        each hundredth commit says so, of however many processes."""
-        newest = self._checkpoints.get(table)
-        if newest is None:
-            return version % _CHECKPOINT_EVERY == 0
-        return version >= newest + _CHECKPOINT_EVERY
+        """Whether the log has gone so far behind its checkpoint; where this process wrote none, the
+        number of the commit says so, of however many processes."""
+        newest, every = self._checkpoints.get(table), _CHECKPOINT_EVERY
+        if self.place.in_store:
+            every = min(every, max(_IN_STORE, self._actions.get(table, 0) // _ACTIONS_EACH))
+        return version % every == 0 if newest is None else version >= newest + every
+
+    def _checkpoint(self, table: str, delta: DeltaTable) -> None:
+        super()._checkpoint(table, delta)
+        if self.place.in_store:
+            hint = hinted(DeltaLog(self.place / table).folder)
+            self._actions[table] = 0 if hint is None else hint.actions
 
     def _follow_from(self, table: str, delta: DeltaTable) -> None:
         with self._lock(table):

@@ -82,6 +82,23 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "consume_batch_queue": (C.c_ssize_t, _P, C.c_int, _P, _SIZE),
     "event_message_array": (_SIZE, _P, _P, _SIZE),
     "event_destroy": (None, _P),
+    "event_error": (C.c_int, _P),
+    "event_error_string": (_S, _P),
+    "event_DescribeTopics_result": (_P, _P),
+    "AdminOptions_new": (_P, _P, C.c_int),
+    "AdminOptions_set_request_timeout": (C.c_int, _P, C.c_int, _S, _SIZE),
+    "AdminOptions_set_include_authorized_operations": (_P, _P, C.c_int),
+    "AdminOptions_destroy": (None, _P),
+    "TopicCollection_of_topic_names": (_P, _P, _SIZE),
+    "TopicCollection_destroy": (None, _P),
+    "DescribeTopics": (None, _P, _P, _P, _P),
+    "DescribeTopics_result_topics": (_P, _P, _P),
+    "TopicDescription_name": (_S, _P),
+    "TopicDescription_topic_id": (_P, _P),
+    "TopicDescription_partitions": (_P, _P, _P),
+    "TopicDescription_authorized_operations": (_P, _P, _P),
+    "TopicDescription_error": (_P, _P),
+    "Uuid_base64str": (_S, _P),
 }
 #: Those that the loops call for each record, in the order of `api` in records.c.
 _BY_RECORD = (

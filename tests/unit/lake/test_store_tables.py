@@ -276,6 +276,23 @@ def test_a_log_that_others_keep_gets_its_checkpoints_from_them(
     assert kinds(place) == ["2", "3", "4", "5", "6", "7", "first"]
 
 
+def test_in_a_store_checkpoints_are_near_while_they_are_small(
+    place: Place, tables: OwnCommitTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each commit behind one is a request of all who open the table; a checkpoint is written as a
+    whole."""
+    monkeypatch.setattr(own_commit_tables, "_IN_STORE", 3)
+    monkeypatch.setattr(own_commit_tables, "_CHECKPOINT_EVERY", 6)
+    log, checkpoints = DeltaLog(place / "changes"), []
+    for number in range(2, 13):
+        tables.append("changes", row(str(number)), "a", number)
+        checkpoints.append(log.newest_checkpoint())
+        if number == 6:  # one action for each that the newest checkpoint has, as of a large table
+            monkeypatch.setattr(own_commit_tables, "_ACTIONS_EACH", 1)
+    assert sorted({*checkpoints}) == [-1, 3, 6, 12], "three behind three, then six"
+    assert kinds(place) == sorted(["first", *map(str, range(2, 13))])
+
+
 class Held:
     """Holds back what is asked for commits, until it is let go."""
 
