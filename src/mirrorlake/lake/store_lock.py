@@ -150,7 +150,7 @@ class StoreLock:
                         return
                     self._object(number).write(_content(holder))
                 pause = RENEW_SECONDS
-            except Exception as error:  # noqa: BLE001 - of whatever kind: nothing else renews it
+            except BaseException as error:  # noqa: BLE001 - of whatever kind: nothing else renews it
                 pause = AGAIN_SECONDS
                 logger.warning("%s could not be renewed: %s", self.what, error)
 

@@ -90,6 +90,8 @@ class GroupLease:
         self._waits, self._only_behind_others = waits, only_behind_others
         self._made, self._refused = made, refused
         self._is_refused = False
+        #: What it was left with, where operators heard that this process cannot be a member.
+        self.error: MirrorlakeError | None = None
         #: Whether what an earlier process was refused may still count, which could not say more.
         self._may_count = True
         self._member: GroupMember | None = None
@@ -126,6 +128,7 @@ class GroupLease:
         if thread is not None:
             thread.stop()
             thread.join(2 * CALL_SECONDS)
+            self.error = thread.error if self._is_refused else None
 
     def take(self, sure: bool = False) -> None:
         """See `Lease.take`: Kafka is always sure. Who is no member becomes one."""

@@ -59,6 +59,8 @@ class Leases:
         #: Whether processes stand by for each other.
         self.by_kafka = deployment.connections.topology.availability == "kafka"
         self._kept: dict[str, GroupLease] = {}
+        #: What groups were left with that this process could not be a member of.
+        self.errors: list[MirrorlakeError] = []
         self._name: HostName | None = None
         self._process = _this_process()
 
@@ -108,6 +110,7 @@ class Leases:
         lease = self._kept.pop(what, None)
         if lease is not None:
             lease.leave()
+            self.errors += [] if lease.error is None else [lease.error]
             self._refusals.forget(what)
 
     def leave_behind(self, threads: Mapping[str, Worker]) -> None:

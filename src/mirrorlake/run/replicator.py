@@ -309,6 +309,7 @@ class Replicator:
                 error for running in self.running for error in running.control.errors
             ]
         self._leases.close()
+        self._errors += self._leases.errors
         if self._stop.is_set() and not self._options.once:
             deserted = [name for name in names if self._here.is_deserted(name)]
             self._modes.note(self.topology, deserted, "stopped")

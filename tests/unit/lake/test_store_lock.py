@@ -177,6 +177,28 @@ def test_one_is_renewed_once_credentials_are_lent_again(
     borrowed.release()
 
 
+class Panic(BaseException):
+    """As a library in Rust raises it."""
+
+
+def test_one_is_renewed_whatever_ended_the_attempt_before(
+    borrowed: StoreLock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else renews it, and nothing would say so."""
+    panics: list[Panic] = []
+
+    def panic(_self: Borrowed) -> None:
+        panics.append(Panic())
+        raise panics[-1]
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Borrowed, "_check", panic)
+        until(lambda: len(panics) > 1, "it is tried again")
+    before = (tmp_path / "0").read_bytes()
+    until(lambda: (tmp_path / "0").read_bytes() != before, "renewed")
+    borrowed.release()
+
+
 def test_one_that_another_process_took_is_held_no_more(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

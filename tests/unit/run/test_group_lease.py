@@ -186,6 +186,26 @@ def test_operators_hear_of_one_that_cannot_be_a_member_until_it_can(
     assert Member.made[-1].ended is None
 
 
+@pytest.mark.parametrize("quiet", [0, 1_000], ids=["told", "for a moment"])
+def test_what_operators_heard_of_is_what_it_is_left_with(
+    cluster: Cluster, made: list[GroupLease], monkeypatch: pytest.MonkeyPatch, quiet: int
+) -> None:
+    """A process that never was a member ended with exit code 0."""
+    monkeypatch.setattr(group_lease, "QUIET_FAILURES", quiet)
+    lease = lease_of(cluster, made)
+    wrong = [KafkaException(KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED))]
+    monkeypatch.setattr(Member, "poll", lambda _self: _raise(wrong))
+    lease.join()
+    member(2)
+    lease.leave()
+    assert ("cannot be a member of group g" in str(lease.error)) is (quiet == 0)
+    wrong.clear()
+    lease.join()
+    until(lambda: not lease._is_refused, "it is one")
+    lease.leave()
+    assert lease.error is None
+
+
 def test_what_a_process_before_was_refused_is_over_once_this_one_works(
     cluster: Cluster, made: list[GroupLease]
 ) -> None:

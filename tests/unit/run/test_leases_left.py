@@ -20,6 +20,7 @@ from mirrorlake.worker import Worker
 from tests.support.lake_rows import no_session, opened, write_file
 
 FLOW, LANDING = "flow east->west", "landing of cluster east"
+REFUSED = ReplicationError("no READ")
 
 
 def test_a_group_is_left_while_other_work_is_still_being_ended() -> None:
@@ -31,7 +32,7 @@ def test_a_group_is_left_while_other_work_is_still_being_ended() -> None:
             left.append(what)
             leaves.set()
 
-        return SimpleNamespace(leave=leave)
+        return SimpleNamespace(leave=leave, error=REFUSED if what == FLOW else None)
 
     connections = SimpleNamespace(topology=SimpleNamespace(availability="kafka"))
     deployment: Any = SimpleNamespace(lake=None, connections=connections, event_log=None)
@@ -51,6 +52,7 @@ def test_a_group_is_left_while_other_work_is_still_being_ended() -> None:
     slow_may_end.set()
     ending.join(10)
     assert left == [FLOW, LANDING] and not leases._kept
+    assert leases.errors == [REFUSED], "what it could not be a member of is told at the end"
 
 
 class Told:
@@ -128,7 +130,7 @@ def test_a_member_whose_thread_does_not_start_is_made_again(
             raise RuntimeError("can't start new thread")
         joined.append("joined")
 
-    made = SimpleNamespace(join=join, leave=bool)
+    made = SimpleNamespace(join=join, leave=bool, error=None)
     monkeypatch.setattr(leases_module, "GroupLease", lambda *_, **__: made)
     lake, topology = opened(no_session, write_file(tmp_path, availability="kafka"))
     store_identity(lake)
