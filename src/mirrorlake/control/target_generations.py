@@ -113,7 +113,9 @@ class TargetGenerations:
         unfounded = [
             (topic, names[topic], comparison.living[topic].number) for topic in comparison.unfounded
         ]
-        close_unfounded(self._lake, self._flow, unfounded)
+        if unfounded:
+            close_unfounded(self._lake, self._flow, unfounded)
+            self._decisions = None  # else they would be closed at each comparison
         self._apply(names, comparison)
         return comparison
 

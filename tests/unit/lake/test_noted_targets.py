@@ -6,6 +6,7 @@ import pytest
 
 from mirrorlake.control import target_generations
 from mirrorlake.control.target_generations import TargetGenerations
+from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.incidents import IncidentKey, Incidents
 from mirrorlake.lake.targets import closed_topics, living_targets, note_targets, noted_targets
@@ -71,3 +72,28 @@ def test_what_was_decided_of_a_mirror_holds_for_none_of_another_name(
     assert (living["t"].target_topic, living["t"].lives) == (TARGET, True)
     assert closed_topics(lake.now, FLOW, living) == set()
     assert process(OLD).stopped == {"t"}, "that is what was decided of it"
+
+
+def test_what_turns_out_to_be_unfounded_is_closed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By this process, and by another one that finds it open."""
+    monkeypatch.setattr(target_generations, "GONE_SECONDS", 0.01)
+    lake, _ = opened(no_session, write_file(tmp_path))
+    target, changes = MemoryCluster("west"), list[str]()
+    target.make(TARGET, 0)
+    known = TargetGenerations(lake, FLOW, target, Incidents(lake))
+    known.begin(known.comparison({"t": TARGET}), {"t": TARGET})
+    change = lake.change
+    monkeypatch.setattr(
+        lake, "change", lambda name, *args, **kw: (changes.append(name), change(name, *args, **kw))
+    )
+    for topic, name in (("t", TARGET), ("t", OLD)):
+        gone = ReplicationError("gone", topic=topic, target_topic=name, target_generation=0)
+        Incidents(lake).open(FLOW, "target_recreated", gone)
+    for process in (TargetGenerations(lake, FLOW, target, Incidents(lake)), known):
+        for _ in range(3):
+            process.comparison({"t": TARGET})
+            assert TARGET in process.living
+        assert lake.ask_table("open_incidents") == []
+    assert changes == ["close_unfounded_targets"]
