@@ -33,7 +33,7 @@ COUNT = 3_000
 #: Where the command dies in turn, before it is let come to its end; not slow are the deaths of
 #: `replay` (test_replay.py), which sends as this does, and of a restore of groups
 #: (test_restore_rehearsal.py).
-KILLS = ("resend-begun", "kafka-committed", "resend-sent")
+KILLS = ("resend-begun", "kafka-committed", "resend-sent", "resend-told")
 
 
 @dataclass(frozen=True)

@@ -81,12 +81,7 @@ def replay(
             "say which records by --topic and --where, and where they go by --to; or --parked"
         )
     check_condition(where)
-    answers: list[Resent] = []
-
-    def answered(found: "Resent") -> None:
-        _answer(shared, found, as_json)
-        answers.append(found)
-
+    answer = ShownOnce(shared, as_json)
     resent = shared.lake.replay(
         topic,
         where,
@@ -100,12 +95,28 @@ def replay(
         private=private,
         dry_run=dry_run,
         report=report,
-        answered=answered,
+        answered=answer,
     )
-    if not answers:
-        tell(shared, resent, as_json)
-    elif not resent.complete:
-        raise typer.Exit(1)
+    answer.end(resent)
+
+
+class ShownOnce:
+    """Shows what was sent, once: when it is called with it, which is before its end is noted, else
+    at the end."""
+
+    def __init__(self, shared: Context, as_json: bool) -> None:
+        self._shared, self._as_json, self._shown = shared, as_json, False
+
+    def __call__(self, resent: "Resent") -> None:
+        _answer(self._shared, resent, self._as_json)
+        self._shown = True
+
+    def end(self, resent: "Resent") -> None:
+        """End the command, with 1 where something is left."""
+        if not self._shown:
+            tell(self._shared, resent, self._as_json)
+        elif not resent.complete:
+            raise typer.Exit(1)
 
 
 def _answer(shared: Context, resent: "Resent", as_json: bool, good: bool = True) -> None:

@@ -4,7 +4,7 @@ import typer
 
 from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, Context
-from mirrorlake.cli.replay import tell
+from mirrorlake.cli.replay import ShownOnce
 from mirrorlake.cli.times import past_time_of
 from mirrorlake.errors import InputError
 
@@ -57,6 +57,7 @@ def restore(
     The same command goes on where one was ended, by a kill too. The source is asked for nothing.
     """
     shared: Context = context.obj
+    answer = ShownOnce(shared, as_json)
     resent = shared.lake.restore(
         source,
         target,
@@ -69,8 +70,9 @@ def restore(
         start_over=start_over,
         dry_run=dry_run,
         report=None if as_json else lambda sent: shared.say(f"{sent:,} records sent"),
+        answered=answer,
     )
-    tell(shared, resent, as_json)
+    answer.end(resent)
 
 
 def _below(text: str) -> tuple[tuple[str, int], int]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
     from mirrorlake.produce.batch_report import BatchReport
     from mirrorlake.resend.cut import Moment
     from mirrorlake.resend.sender import SendOutcome
-    from mirrorlake.resend.steps import PlannedResend
+    from mirrorlake.resend.steps import PlannedResend, Told
 
 #: Called after each batch with how many records this call has sent.
 ReportSent = Callable[[int], None]
@@ -109,10 +109,7 @@ class Resends(Opened):
         if dry_run:
             return planned_answer(replay.plan(EXAMPLES))
 
-        def told(planned: "PlannedResend", outcome: "SendOutcome") -> None:
-            if answered is not None:
-                answered(sent_answer(planned, outcome))
-
+        told = _telling(answered, sent_answer)
         with stopping(stop) as ending, _in_a_sentence("the replay"):
             planned, outcome = replay.run(ending, rate, _counting(report), told)
         return sent_answer(planned, outcome)
@@ -181,6 +178,7 @@ class Resends(Opened):
         start_over: bool = False,
         dry_run: bool = False,
         report: ReportSent | None = None,
+        answered: Callable[[Resent], None] | None = None,
         stop: Event | None = None,
     ) -> Resent:
         """Send whole topics from the stage to a cluster that has nothing in them: as they were, in
@@ -204,6 +202,9 @@ class Resends(Opened):
             start_over: start over, though the same restore has begun and not ended.
             dry_run: only say what would be done.
             report: called after each batch.
+            answered: called with the answer once all is done, before it is noted that the restore
+                has ended: from then on the same call finds topics that hold records, until then it
+                answers anew.
             stop: set it to end after the batch in hand; for None an interrupt does.
 
         Raises:
@@ -254,14 +255,18 @@ class Resends(Opened):
         def cut() -> "Moment":
             return restore.below(offsets) if until_ms is None else restore.as_of(until_ms)
 
+        def answer(planned: "PlannedResend", outcome: "SendOutcome") -> Resent:
+            sent, reached = sent_answer(planned, outcome), restore.reached(planned.resend)
+            return with_extras(sent, outcome.extras, reached)
+
         if dry_run:
             planned = restore.plan(cut)
-            answer, done = planned_answer(planned), restore.plan_extras(planned.resend)
-        else:
-            with stopping(stop) as ending, _in_a_sentence("the restore"):
-                planned, outcome = restore.run(cut, ending, _counting(report))
-            answer, done = sent_answer(planned, outcome), outcome.extras
-        return with_extras(answer, done, restore.reached(planned.resend))
+            done, reached = restore.plan_extras(planned.resend), restore.reached(planned.resend)
+            return with_extras(planned_answer(planned), done, reached)
+        told = _telling(answered, answer)
+        with stopping(stop) as ending, _in_a_sentence("the restore"):
+            planned, outcome = restore.run(cut, ending, _counting(report), told)
+        return answer(planned, outcome)
 
 
 @contextmanager
@@ -275,6 +280,19 @@ def _in_a_sentence(what: str) -> Iterator[None]:
         yield
     except KafkaException as error:
         raise as_mirrorlake_error(error, what) from error
+
+
+def _telling(
+    answered: Callable[[Resent], None] | None,
+    answer: "Callable[[PlannedResend, SendOutcome], Resent]",
+) -> "Told":
+    """Gives the answer to who waits for it."""
+
+    def told(planned: "PlannedResend", outcome: "SendOutcome") -> None:
+        if answered is not None:
+            answered(answer(planned, outcome))
+
+    return told
 
 
 def _check_rate(rate: int | None) -> None:

@@ -29,7 +29,7 @@ from mirrorlake.resend.cut import Moment, RestoreRequest, ends_as_of, ends_of, r
 from mirrorlake.resend.extras import Extras, ExtrasDone
 from mirrorlake.resend.note import Resend, ResentTopic
 from mirrorlake.resend.sender import Sending, SendOutcome
-from mirrorlake.resend.steps import PlannedResend, Steps
+from mirrorlake.resend.steps import PlannedResend, Steps, Told
 
 #: What of a topic's own configs it needs for its records to be taken.
 NEEDED = ("max.message.bytes",)
@@ -252,20 +252,20 @@ class Restore:
         cut: Callable[[], Moment],
         stop: threading.Event,
         report: Callable[[BatchReport], None],
+        told: Told,
     ) -> tuple[PlannedResend, SendOutcome]:
         """Send; goes on where the same restore was ended by a kill. Raises InputError, LeaseTaken,
         ReplicationError."""
         with Lease(self._lake, f"restore to {self._asked.target}"):
             planned = self.plan(cut)
+            rest = self._carry_out_extras
             if not (self._asked.compacted and planned.resend.ranges):
-                return self._steps.carry_out(
-                    planned, Sending(report=report), stop, self._carry_out_extras
-                )
+                return self._steps.carry_out(planned, Sending(report=report), stop, rest, told)
             compaction = self._compaction(planned.resend.ranges)
             compaction.write()
             try:
                 sending = Sending(compaction.select, report=report)
-                return self._steps.carry_out(planned, sending, stop, self._carry_out_extras)
+                return self._steps.carry_out(planned, sending, stop, rest, told)
             finally:
                 compaction.forget()
 

@@ -78,8 +78,8 @@ LAKE = {
     "restore": "(source: str, target: str, topics: Sequence[str] = (), *,"
     " as_of: datetime.datetime | None = None, below: Mapping[tuple[str, int], int] | None = None, "
     "extras: Collection[str] = (), rename: str = 'identity', compacted: bool = False, start_over: "
-    "bool = False, dry_run: bool = False, report: Callable[[int], None] | None = None, stop: "
-    "Event | None = None) -> Resent",
+    "bool = False, dry_run: bool = False, report: Callable[[int], None] | None = None, answered: "
+    "Callable[[Resent], None] | None = None, stop: Event | None = None) -> Resent",
     "forget": "(topic: str | Iterable[str], where: str, *, source: str | None = None, dry_run: "
     "bool = False)"
     " -> Forgotten",
