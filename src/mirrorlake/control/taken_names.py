@@ -33,11 +33,11 @@ class TakenNames:
         return None if owner == topic else owner
 
     def refused(self, topics: Iterable[str]) -> dict[str, str]:
-        """Why some topics must not be mirrored."""
+        """Why some topics must not be mirrored, of those that the flow selects."""
         return {
             topic: f"flow {self._flow.name} mirrors topic {owner} into "
             f"{self._flow.target_topic(topic)} already; exclude one of them by topics_exclude, or "
             "change the policy so that each has its own name"
-            for topic in topics
+            for topic in sorted(filter(self._flow.selection.selects, topics))
             if (owner := self.by_other(topic)) is not None
         }

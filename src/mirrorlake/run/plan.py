@@ -14,7 +14,8 @@ from mirrorlake.control.acl_plan import AclPlan
 from mirrorlake.control.acl_sync import AclSync
 from mirrorlake.control.config_plan import ALWAYS
 from mirrorlake.control.config_sync import ConfigSync
-from mirrorlake.control.topic_comparison import observe_topics
+from mirrorlake.control.taken_names import TakenNames
+from mirrorlake.control.topic_comparison import compare_topics
 from mirrorlake.kafka.admin_configs import describe_topic_configs
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicConfigs, TopicInfo
@@ -104,12 +105,12 @@ def make_plan(
 
 class _Held(NamedTuple):
     """What the target topics of a flow hold already, by source topic, what is wrong with that, the
-    target topics that the flow has written to, and the source topics that wait for a decision, or
-    were stopped, because one side was made again: their configs stay."""
+    target topics that the flow has written to, by source topic, and the source topics that wait for
+    a decision, or were stopped, because one side was made again: their configs stay."""
 
     topics: Mapping[str, Holding] = {}
     problems: Sequence[Problem] = ()
-    mirrored: frozenset[str] = frozenset()
+    mirrored: Mapping[str, str] = {}
     waiting: frozenset[str] = frozenset()
 
 
@@ -130,7 +131,7 @@ def _held(preflight: Preflight, flow: ResolvedFlow, lake: Reader | None) -> _Hel
     return _Held(
         {holding.topic: holding for holding in held},
         list(holding_problems(flow, held, maker)),
-        mirrored=frozenset(target.target_topic for target in known.values()),
+        mirrored={topic: target.target_topic for topic, target in known.items()},
         waiting=frozenset(waiting),
     )
 
@@ -175,7 +176,10 @@ def _differences(
 ) -> dict[str, Any]:
     """What one flow would do to its target: topics, configs of those that are there, ACLs."""
     connections, settings = preflight.connections, flow.settings
-    plans = observe_topics(flow, connections, preflight.left_out.get(flow.name))
+    there = connections.admin(flow.source).topics()
+    taken = TakenNames(flow, lambda: held.mirrored).refused(there)
+    left_out = {**taken, **preflight.left_out.get(flow.name, {})}
+    plans = compare_topics(flow, connections, left_out, there)
     names = {plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"}
     configs = ConfigSync(flow, connections, MemoryLog(), names.get, waiting=lambda: held.waiting)
     created = {plan.topic: plan.factor for plan in plans if plan.action == "create"}
@@ -183,7 +187,13 @@ def _differences(
     given: Mapping[str, Mapping[str, str]] = dict.fromkeys(created, ALWAYS)
     if created and keeps_configs:
         given = configs.creation(created)
-    acls = AclSync(flow, connections, log, remote_topic=names.get, mirrored=lambda: held.mirrored)
+    acls = AclSync(
+        flow,
+        connections,
+        log,
+        remote_topic=names.get,
+        mirrored=lambda: frozenset(held.mirrored.values()),
+    )
     wanted = acls.compare() if settings.sync_topic_acls_enabled else AclPlan([], (), {})
     return {
         "topics": [
