@@ -11,7 +11,7 @@ from mirrorlake.checks.problem import Problem
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.mm2.topics import offset_syncs_separator
+from mirrorlake.mm2.topics import offset_syncs_separator, worker_topic_of
 
 Owner = Literal["nobody", "ours", "MirrorMaker 2", "foreign"]
 #: MirrorMaker 2 counts as running while its newest offset sync is younger than this, seconds: where
@@ -35,16 +35,24 @@ class Holding:
 class OtherMaker:
     """What MirrorMaker 2 left of a flow between the same clusters: the names that it gives to the
     source's topics, and how old its newest offset sync is, seconds; None for none. `silent` says
-    why that is not known, where it is not."""
+    why that is not known, where it is not. `worker_age` is the same of what its workers note at the
+    target, which is of heartbeats too, and so of one that mirrors nothing."""
 
     names: frozenset[str]
     age: float | None
     silent: str | None = None
+    worker_age: float | None = None
 
     @property
     def is_running(self) -> bool:
         """Whether it writes now, or may."""
         return self.silent is not None or (self.age is not None and self.age < LIVE_SECONDS)
+
+    @property
+    def may_wake(self) -> bool:
+        """Whether it runs, though nothing came of late that it would mirror; it may be that it
+        mirrors no more."""
+        return self.worker_age is not None and self.worker_age < LIVE_SECONDS
 
 
 def other_maker(connections: Connections, flow: ResolvedFlow) -> OtherMaker | None:
@@ -69,7 +77,12 @@ def other_maker(connections: Connections, flow: ResolvedFlow) -> OtherMaker | No
     makers = [maker for maker in makers if maker.is_running] or makers
     if not makers:
         return None
-    return replace(makers[0], names=frozenset().union(*(maker.names for maker in makers)))
+    names_of_all = frozenset[str]().union(*(maker.names for maker in makers))
+    noted = worker_topic_of(flow.source)
+    places = [(noted, number) for number in range(there[noted].partitions if noted in there else 0)]
+    newest_note = max(connections.admin(flow.target).newest_times(places).values(), default=None)
+    age = None if newest_note is None else time.time() - newest_note / 1000
+    return replace(makers[0], names=names_of_all, worker_age=age)
 
 
 def _newest_sync(admin: ClusterAdmin, name: str) -> tuple[float | None, str | None]:
@@ -162,10 +175,11 @@ def holding_problems(
     problems = []
     if by["MirrorMaker 2"] and maker is not None and maker.is_running:
         problems.append(_second_writer(flow, by["MirrorMaker 2"], maker))
+    elif by["MirrorMaker 2"] and maker is not None and maker.may_wake:
+        problems.append(_sleeping_writer(flow, by["MirrorMaker 2"], maker))
     elif by["MirrorMaker 2"]:
-        problems.append(
-            _note(flow, by["MirrorMaker 2"], "MirrorMaker 2 wrote, which does not run any more")
-        )
+        who = "MirrorMaker 2 wrote, which shows no sign of running any more (docs/migrate.md)"
+        problems.append(_note(flow, by["MirrorMaker 2"], who))
     if foreign:
         problems.append(_note(flow, foreign, f"flow {flow.name} did not write"))
     return problems
@@ -194,6 +208,21 @@ def _second_writer(flow: ResolvedFlow, holdings: Sequence[Holding], maker: Other
         holdings[0].target_topic,
         sentence=sentence,
         fix=fix,
+    )
+
+
+def _sleeping_writer(flow: ResolvedFlow, holdings: Sequence[Holding], maker: OtherMaker) -> Problem:
+    return Problem(
+        "second-writer",
+        "note",
+        (flow.name,),
+        holdings[0].target_topic,
+        sentence=f"MirrorMaker 2 wrote to {_topics(holdings)} on cluster {flow.target}, and a "
+        f"worker of it runs: {maker.worker_age or 0:.0f} s ago it noted how far it is, in "
+        f"{worker_topic_of(flow.source)}, though it wrote no offset sync for "
+        f"{LIVE_SECONDS / 60:.0f} minutes; if it mirrors on, each record that comes is there twice",
+        fix="see to it that it does not mirror there any more, or run beside it under other names "
+        "(`mirrorlake import --beside`, docs/migrate.md)",
     )
 
 

@@ -109,17 +109,17 @@ def judged(
 
 
 def second_writers(result: Preflight, lake: Lake | None) -> list[Problem]:
-    """Refusals of flows that would write beside MirrorMaker 2. Where that does not run, no more is
-    asked for."""
+    """Refusals of flows that would write beside MirrorMaker 2, and notes of those that may. Where
+    that does not run, no more is asked for."""
     problems, connections = list[Problem](), result.connections
     for flow in result.flows:
         if {flow.source, flow.target} <= result.ids.keys():
             maker = other_maker(connections, flow)
-            if maker is not None and maker.is_running:
+            if maker is not None and (maker.is_running or maker.may_wake):
                 known = {} if lake is None else living_targets(lake.reader, flow.name)
                 ours = {target.target_topic for target in known.values() if target.lives}
                 noticed = holding_problems(flow, holdings(connections, flow, ours, maker), maker)
-                problems += [problem for problem in noticed if problem.severity == "refuse"]
+                problems += [problem for problem in noticed if problem.rule == "second-writer"]
     return problems
 
 

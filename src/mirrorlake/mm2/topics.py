@@ -37,6 +37,13 @@ def offset_syncs_separator(name: str, other: str) -> str | None:
     return None if match is None else match[1]
 
 
+def worker_topic_of(source: str) -> str:
+    """Where, on the target, the workers of MirrorMaker 2 itself note how far their tasks are, once
+    a minute where there is something to note: of heartbeats there is. In a Connect cluster it has
+    any name."""
+    return f"mm2-offsets.{source}.internal"
+
+
 def internal_factor(asked: int | None, brokers: int) -> int:
     """Replication factor to make one with: as asked for, else INTERNAL_FACTOR; never more than
     there are brokers."""

@@ -11,6 +11,7 @@ from mirrorlake.checks.holdings import (
     holdings,
     other_maker,
 )
+from mirrorlake.checks.preflight import Preflight, second_writers
 from mirrorlake.config.topology import Topology
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.testing import MemoryCluster
@@ -59,7 +60,7 @@ def test_each_topic_is_somebodys() -> None:
     ("age", "severity", "said"),
     [
         (20, "refuse", "MirrorMaker 2 writes to topic east.audit"),
-        (LIVE_SECONDS + 5, "note", "does not run any more"),
+        (LIVE_SECONDS + 5, "note", "shows no sign of running any more"),
     ],
 )
 def test_no_second_writer_beside_one_that_runs(age: float, severity: str, said: str) -> None:
@@ -174,3 +175,21 @@ def test_two_that_run_are_both_known() -> None:
     west.make("east-orders", 7)
     maker = other_maker(connections, connections.topology.flow("east->west"))
     assert maker is not None and maker.names >= {"east.audit", "east-orders"}
+
+
+@pytest.mark.parametrize(("age", "rule"), [(40, "second-writer"), (400, "foreign-records")])
+def test_one_that_runs_and_mirrors_nothing_of_late_is_told(age: float, rule: str) -> None:
+    """Its topics are quiet, and it writes no offset sync; its workers note once a minute how far
+    heartbeats are. It may also mirror the other way alone, so it stops nothing."""
+    connections, east, west = two()
+    running(east, 2 * LIVE_SECONDS)
+    noted = "mm2-offsets.east.internal"
+    west.make(noted, 3, 4)
+    west.newest[noted, 0] = int((time.time() - 2 * LIVE_SECONDS) * 1000)
+    west.newest[noted, 1] = int((time.time() - age) * 1000)
+    flow = connections.topology.flow("east->west")
+    maker = other_maker(connections, flow)
+    (problem,) = holding_problems(flow, holdings(connections, flow, (), maker), maker)
+    assert (problem.rule, problem.severity) == (rule, "note")
+    told = second_writers(Preflight(connections, (flow,), {"east": "1", "west": "2"}), None)
+    assert told == ([problem] if rule == "second-writer" else [])
