@@ -6,6 +6,7 @@ from mirrorlake.config.topology import Topology
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.lake import Lake
 from mirrorlake.naming.policy import HEARTBEATS
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.samples import Sampler
@@ -34,7 +35,7 @@ class Setting:
         self,
         source: MemoryCluster,
         target: MemoryCluster,
-        lake: MemoryLake,
+        lake: Lake,
         path: str = "lake",
         once: bool = False,
     ) -> None:
@@ -58,7 +59,14 @@ class Setting:
         )
 
     def sample(self, floors: dict[TopicAndPartition, int], caught_up: bool = False) -> Rows:
+        """The rows that a sample appends to a lake in memory."""
+        assert isinstance(self.lake, MemoryLake)
         before = len(self.lake.appended.get("positions", ()))
+        self.take(floors, caught_up)
+        return self.lake.appended.get("positions", [])[before:]
+
+    def take(self, floors: dict[TopicAndPartition, int], caught_up: bool = False) -> None:
+        """Take a sample of a flow that is there."""
         snapshot = Snapshot(
             covered=dict(floors),
             caught_up=caught_up,
@@ -70,4 +78,3 @@ class Setting:
         lag = self.sampler.sample(lambda: snapshot)
         assert lag is not None
         self.lag = lag
-        return self.lake.appended.get("positions", [])[before:]

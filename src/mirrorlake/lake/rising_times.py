@@ -8,8 +8,12 @@ would be older than what was noted then, and count for nothing until that time h
 from datetime import datetime, timedelta, timezone
 
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
 
 _MOMENT = timedelta(microseconds=1)  # what a TIMESTAMP tells apart
+#: Samples of a time that is to come by as much are of a clock that was wrong, and readers leave
+#: them out (view `replication_lag`).
+_TO_COME = timedelta(minutes=5)
 
 
 def time_behind(newest: datetime | None) -> datetime:
@@ -22,9 +26,15 @@ def time_behind(newest: datetime | None) -> datetime:
     return max(now, zoned + _MOMENT)
 
 
-def next_time(lake: Lake, query: str) -> datetime:
+def time_of_sample(now: datetime, newest: datetime | None) -> datetime:
+    """Now, or a moment behind the newest sample where readers go by that, though it is of a time to
+    come: it would hide how the flow is until then."""
+    return newest + _MOMENT if newest is not None and now <= newest < now + _TO_COME else now
+
+
+def next_time(reader: Reader, query: str) -> datetime:
     """The same, behind the newest row of which a query tells the time (`at`)."""
-    (row,) = lake.ask(query) or ({"at": None},)
+    (row,) = reader.query_rows(query) or ({"at": None},)
     return time_behind(row["at"])
 
 
@@ -33,5 +43,5 @@ def next_time_of_own(lake: Lake, query: str) -> datetime:
     one when this process began, and all that it has noted since. The lake is asked once, since in a
     store each row costs two requests more than the one before."""
     known = lake.noted_at
-    known[query] = at = time_behind(known[query]) if query in known else next_time(lake, query)
+    known[query] = at = time_behind(known[query]) if query in known else next_time(lake.now, query)
     return at

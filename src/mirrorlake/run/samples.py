@@ -12,6 +12,7 @@ from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.rising_times import time_of_sample
 from mirrorlake.lake.samples import newest_samples
 from mirrorlake.offsets.known_offsets import SPREAD_FROM, KnownOffsets, spread
 from mirrorlake.offsets.lag import LagHistory
@@ -89,6 +90,7 @@ class Sampler:
         self._lagging: set[TopicAndPartition] = set()
         self._moved: Set[TopicAndPartition] = frozenset()
         self._log: SampleLog[SampleValues] | None = None
+        self._newest: datetime | None = None  # the latest time of a sample, by whichever clock
         self._pause = deployment.connections.topology.lake.pace.samples
 
     def sample(self, poll: Callable[[], Snapshot | None]) -> FlowLag | None:
@@ -126,10 +128,12 @@ class Sampler:
         ends = self._stable_ends(places, marks)
         now = datetime.now(timezone.utc)
         log = self._log = self._log or self._seeded()
+        stamp = time_of_sample(now, self._newest)
+        self._newest = max(stamp, self._newest or stamp)
         self._look_for_transactions(now, ends, marks)
         rows = {
             key: {
-                **self._row(key, target_ends, (starts[key], ends[key]), snapshot, now),
+                **self._row(key, target_ends, (starts[key], ends[key]), snapshot, stamp),
                 **self._held(key, max(ends[key], marks.get(key, 0))),
             }
             for key in ends
@@ -143,7 +147,7 @@ class Sampler:
         known = set(places.values())
         self._history.keep(known)
         self._stalls.keep(known)
-        self._write(log, rows, now)
+        self._write(log, rows, now, stamp)
         counted = [row for (topic, _), row in rows.items() if not self._is_heartbeats(topic)]
         return FlowLag(
             sum(row["lag_records"] for row in counted),
@@ -219,6 +223,7 @@ class Sampler:
         log: SampleLog[SampleValues],
         rows: Mapping[TopicAndPartition, SampleRow],
         now: datetime,
+        stamp: datetime,
     ) -> None:
         recorded = {key: SampleValues.of_row(row) for key, row in rows.items()}
         due = log.due(
@@ -230,7 +235,7 @@ class Sampler:
         lost = log.lost(rows)
         written = [rows[key] for key in due]
         written += [
-            {**self._named(key, now), **values.names_at_target()} for key, values in lost.items()
+            {**self._named(key, stamp), **values.names_at_target()} for key, values in lost.items()
         ]
         self._lake.append("positions", rows_of("positions", written))
         log.note(now.timestamp(), {**{key: recorded[key] for key in due}, **dict.fromkeys(lost)})
@@ -279,13 +284,13 @@ class Sampler:
         target_ends: _TargetEnds,
         bounds: tuple[int, int],
         snapshot: Snapshot,
-        now: datetime,
+        stamp: datetime,
     ) -> SampleRow:
         topic, _ = key
         start, end = bounds
         target_end = target_ends.target_end(key)
         return {
-            **self._named(key, now),
+            **self._named(key, stamp),
             "source_start": start,
             "source_end": end,
             "staged_end": snapshot.covered_end(key),
@@ -300,12 +305,12 @@ class Sampler:
             "generation": snapshot.generations.generation(key),
         }
 
-    def _named(self, key: TopicAndPartition, now: datetime) -> SampleRow:
+    def _named(self, key: TopicAndPartition, stamp: datetime) -> SampleRow:
         """What every row of this flow has."""
         topic, partition = key
         seconds = max(self.flow.settings.sample_positions_interval_seconds, self._pause)
         place = {"flow": self.flow.name, "topic": topic, "partition": partition}
-        return {**place, "sampled_at": now, "interval_seconds": round(seconds)}
+        return {**place, "sampled_at": stamp, "interval_seconds": round(seconds)}
 
     def _add_lag(self, rows: Mapping[TopicAndPartition, SampleRow], now: datetime) -> None:
         at = now.timestamp()
@@ -321,6 +326,8 @@ class Sampler:
     def _seeded(self) -> SampleLog[SampleValues]:
         """What an earlier process wrote last: it holds, and lag goes on from there."""
         log: SampleLog[SampleValues] = SampleLog(self._pause)
+        (latest,) = self._lake.ask("latest_sample", flow=self.flow.name)
+        self._newest = latest["at"] and latest["at"].replace(tzinfo=timezone.utc)
         for row in newest_samples(self._lake, self.flow.name):
             key = (row["topic"], row["partition"])
             if row["source_end"] is None or row["produced_end"] is None:

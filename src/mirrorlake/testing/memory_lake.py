@@ -21,6 +21,7 @@ _NEWEST = {
     "newest_incident": ("incidents", "at"),
     "newest_checkpoint": ("checkpoints", "checkpointed_at"),
     "newest_target": ("target_generations", "started_at"),
+    "latest_sample": ("positions", "sampled_at"),
 }
 
 

@@ -3,7 +3,8 @@ restart. No Kafka, no Spark."""
 
 import time
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone, tzinfo
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,10 @@ from mirrorlake.offsets import known_offsets
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run import samples
 from mirrorlake.testing import MemoryCluster, MemoryLake
+from tests.support.lake_rows import append, no_session, opened, sample, write_file
 from tests.support.sampling import Rows, Setting
+
+_BEGAN = datetime.now(timezone.utc)
 
 
 def never_sampled() -> MemoryLake:
@@ -298,3 +302,38 @@ def test_a_transaction_that_stays_open_is_told_with_its_time(
         None,
         None,
     )
+
+
+def test_a_sample_by_a_clock_that_was_ahead_hides_none_that_comes(tmp_path: Path) -> None:
+    """It said that all is there, and for minutes each answer did."""
+    lake = opened(no_session, write_file(tmp_path))[0]
+    append(lake, "positions", [sample(-240, 5, 5)])
+    source = MemoryCluster("east", {"orders": [5]})
+    target = MemoryCluster("west", {"east.orders": [5]})
+    setting = Setting(source, target, lake)
+    for end in (8, 9):
+        source.ends["orders"] = [end]
+        setting.take({("orders", 0): 5})
+        (row,) = lake.ask_table("replication_lag")
+        assert (row["lag_records"], row["is_sampled"]) == (end - 5, True)
+
+
+def test_nor_does_one_of_before_this_clock_was_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers leave out what is of a time to come by five minutes or more, and then go by it."""
+    source = MemoryCluster("east", {"orders": [5]})
+    lake = MemoryLake({"newest_samples": []})
+    setting, times = Setting(source, MemoryCluster("west", {"east.orders": [5]}), lake), []
+    for ahead in (600, 0, 200, 400, 601):
+        monkeypatch.setattr(samples, "datetime", type("Clock", (_Clock,), {"ahead": ahead}))
+        source.ends["orders"][0] += 1
+        (row,) = setting.sample({("orders", 0): 5})
+        times.append(round((row["sampled_at"] - _BEGAN).total_seconds(), 4))
+    assert times == [600, 0, 200, 600, 601]
+
+
+class _Clock(datetime):
+    ahead = 0
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> "_Clock":
+        return cls.fromtimestamp((_BEGAN + timedelta(seconds=cls.ahead)).timestamp(), tz)
