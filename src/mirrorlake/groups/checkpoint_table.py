@@ -82,7 +82,7 @@ def note_left_out(
     any more: in rows without a position, since none of theirs is followed."""
     if not (left_out or gone):
         return
-    common = {"flow": flow, "checkpointed_at": next_time(lake, "newest_checkpoint")}
+    common = {"flow": flow, "checkpointed_at": next_time(lake.now, "newest_checkpoint")}
     rows = [
         {
             **common,

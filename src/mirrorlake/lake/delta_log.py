@@ -184,14 +184,14 @@ class DeltaLog:
             version += 1
         return version
 
-    def newest_mark(self, version: int) -> Hashable | None:
-        """What tells the commit of a version from that of a table made anew in this place; None
-        where this version is not the newest one, or its commit is not kept any more."""
+    def is_newest(self, version: int, mark: Hashable | None) -> bool | None:
+        """Whether a version is the newest one; None where its commit is not kept any more, or has
+        another mark than this, since the table was made anew in this place."""
         behind = self.file_of(version + 1).mark
         # In a store both are asked for at once.
         asked = in_thread("commit behind", behind).result if self.folder.in_store else behind
-        mark = self.file_of(version).mark()
-        return mark if mark is not None and asked() is None else None
+        known = self.file_of(version).mark()
+        return asked() is None if known is not None and known == mark else None
 
     def newest_checkpoint(self) -> int:
         """The version of the newest checkpoint of the log; -1 without one. The hint that names it

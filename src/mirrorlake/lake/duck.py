@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import duckdb
 from deltalake import DeltaTable
-from deltalake.exceptions import TableNotFoundError
+from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from mirrorlake.config.topology_file import nearest
 from mirrorlake.errors import InputError, LakeError, text_of
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 #: How many tables are asked about at a time in a store, where each answer takes its time: all that
 #: one question names.
 _AT_ONCE = 16
+#: The table whose snapshot stays as it is for who has it (`held`): its version and its files are
+#: asked for one after the other.
+_WHOLE = "records"
 Answer = TypeVar("Answer")
 
 
@@ -111,12 +114,14 @@ class DuckLake(Reader):
         asked = self._unsure.intersection(tables)
         newest = self._of_each(self._is_newest, asked)
         old = {table for table in asked if not newest[table]}
+        went_on = {table for table in old - {_WHOLE} if newest[table] is False}
         for name in [*self._known] if old else ():
             if name in VIEWS or name.removesuffix(WITH_FILES) in old:
                 self._connection.execute(f'DROP VIEW IF EXISTS "{name}"')
                 self._known.discard(name)
-        for table in old:
+        for table in old - went_on:
             self._snapshots.pop(table, None)
+        self._of_each(self._bring_up, went_on)
         self._absent -= old
         self._unsure -= asked
 
@@ -127,16 +132,28 @@ class DuckLake(Reader):
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             return dict(zip(tables, pool.map(ask, tables), strict=True))
 
-    def _is_newest(self, table: str) -> bool:
-        """Whether a table is as it was opened, or still not there. One that was opened with
-        credentials that are renewed by now cannot be read any more."""
+    def _is_newest(self, table: str) -> bool | None:
+        """Whether a table is as it was opened, or still not there; None where it has to be opened
+        anew: one that was opened with credentials that are renewed by now cannot be read any
+        more."""
         delta = self._snapshots.get(table)
         if delta is None:
-            return not has_table(self._root, table)
+            return None if has_table(self._root, table) else True
         if self._root.options != self._reached_by[table]:
-            return False
-        mark = DeltaLog(self._root / table).newest_mark(delta.version())
-        return mark is not None and mark == self._marks[table]
+            return None
+        return DeltaLog(self._root / table).is_newest(delta.version(), self._marks[table])
+
+    def _bring_up(self, table: str) -> None:
+        """Read of a table what was committed to it since, and that alone: in a store all of its log
+        costs two requests a commit."""
+        delta = self._snapshots.pop(table)
+        before = delta.version()
+        try:
+            delta.update_incremental()
+        except (DeltaError, OSError):  # its log was cleaned up meanwhile: it is opened anew
+            return
+        if delta.version() > before and not BARRED_FEATURES & features_of(delta.protocol()):
+            self.keep(table, delta)
 
     def close(self) -> None:
         """End the connection, and with it what it has on disk."""

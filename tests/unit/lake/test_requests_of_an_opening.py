@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from mirrorlake.config.lake import Lake as Location
+from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.incidents import IncidentKey
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from tests.support.lake_rows import no_session
@@ -58,3 +60,24 @@ def test_what_is_noted_once_more_asks_for_its_commit_alone(
         before = len(link.requests)
         log.record("east->west", [Change("topic", "t", outcome=outcome)])
     assert sorted(each.kind for each in link.requests[before:]) == ["GET", "PUT", "PUT"]
+
+
+def test_an_incident_asks_for_what_came_since_the_one_before_alone(
+    link: StoreLink, location: Location, tmp_path: Path
+) -> None:
+    """However many there are. What an operator decided on another host is no more open: it is told
+    once more."""
+    here, there = (
+        EventLog(opened(location, tmp_path / name)).incidents for name in ("here", "there")
+    )
+    asked = []
+    for number in range(12):
+        error = ReplicationError("planted", topic=f"t{number}")
+        before = len(link.requests)
+        here.open("east->west", "topic_refused", error)
+        asked.append(len(link.requests) - before)
+        if number == 6:
+            there.settle_all([IncidentKey("east->west", "topic_refused", "t0")], "acknowledge")
+            here.open("east->west", "topic_refused", ReplicationError("planted", topic="t0"))
+    assert max(asked[2:]) <= 10, asked
+    assert len(here._lake.ask_table("open_incidents")) == 12
