@@ -11,7 +11,7 @@ from mirrorlake.lake.definitions import sql_text
 from mirrorlake.lake.incidents import CAME_THROUGH, READ_AGAIN, WENT_ON, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
-from mirrorlake.lake.targets import target_decisions
+from mirrorlake.lake.targets import LivingMirror, target_decisions
 from mirrorlake.landing.generations import decisions_of
 from mirrorlake.run.resolve import CHOICES, choices_of
 from tests.support.lake_rows import FLOW, ago, append, now_of
@@ -88,4 +88,9 @@ def _decisions(lake: Lake) -> list[Any]:
     ]
     source = [item for item in decisions_of(lake, "east") if item.resolution != "acknowledge"]
     known = lake.ask("acknowledged_differences", flow=FLOW)
-    return [Incidents(lake).decided(FLOW, lambda _: None), sorted(map(repr, source)), ours, known]
+    return [
+        Incidents(lake).decided(FLOW, lambda _: LivingMirror(None, None)),
+        sorted(map(repr, source)),
+        ours,
+        known,
+    ]

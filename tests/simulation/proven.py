@@ -33,7 +33,7 @@ from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Decided, Incident, Incidents
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.table_upkeep import merge_map, removals_from
-from mirrorlake.lake.targets import noted_targets
+from mirrorlake.lake.targets import LivingMirror, noted_targets
 from mirrorlake.landing.generations import (
     begin_generations,
     decisions_of,
@@ -436,7 +436,9 @@ class ProvenWorld:
         return usable
 
     def _decided(self) -> Decided:
-        return self.incidents.decided(FLOW, self.targets.newest)
+        return self.incidents.decided(
+            FLOW, lambda topic: LivingMirror(f"east.{topic}", self.targets.newest(topic))
+        )
 
     def _look_for_losses(self, usable: set[str]) -> None:
         floors = {key: floor for key, floor in self.floors().items() if key[0] in usable}

@@ -60,7 +60,7 @@ ARGS: dict[str, object] = {
 }
 OF_RANGES = (
     "flow STRING, topic STRING, partition INT, generation INT, first BIGINT, last BIGINT, "
-    "record_count BIGINT"
+    "record_count BIGINT, target_topic STRING"
 )
 OF_NEEDED = "flow STRING, topic STRING, partition INT, generation INT, first BIGINT, below BIGINT"
 OF_STAGED = "topic STRING, partition INT, generation INT, below BIGINT"
@@ -81,7 +81,10 @@ ASKED = [
 FRAMES: dict[str, Frame | str] = {
     "ranges": Frame(
         OF_RANGES,
-        [(FLOW, topic, 0, 0, 0, last, 30) for topic, last in zip(TOPICS, (25, 16), strict=True)],
+        [
+            (FLOW, topic, 0, 0, 0, last, 30, f"east.{topic}")
+            for topic, last in zip(TOPICS, (25, 16), strict=True)
+        ],
     ),
     "cuts": Frame(OF_CUTS, [("east", topic, 0, 0, 22) for topic in TOPICS]),
     "asked": Frame("topic STRING, partition INT, offset BIGINT", ASKED),

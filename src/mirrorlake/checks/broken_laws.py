@@ -9,28 +9,23 @@ reported as unchecked.
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
 from typing import Any
 
-from mirrorlake.checks.laws import (
-    MapExtent,
-    MapGap,
-    OvertakenRange,
-    gaps_of,
-    overtaken,
-    shortfalls,
-)
+from mirrorlake.checks.laws import MapExtent, MapGap, gaps_of, overtaken, shortfalls
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.question import Question
 from mirrorlake.lake.reader import OFFSET_RANGES, Frame, Reader
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.starts import starts_of
+from mirrorlake.lake.targets import LivingMirror
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.stage_index import StageIndex
 
 #: How long a target cluster is waited for once the tables have been read, seconds.
 ANSWER_SECONDS = 2.0
-_RANGES = f"flow STRING, {OFFSET_RANGES}, record_count BIGINT"
+_RANGES = f"flow STRING, {OFFSET_RANGES}, record_count BIGINT, target_topic STRING"
 
 
 def broken_laws(
@@ -104,18 +99,24 @@ def _map_gaps(
     lake: Reader, flows: Sequence[ResolvedFlow], extents: Sequence[MapExtent]
 ) -> list[dict[str, Any]]:
     """Staged records that others have overtaken and that have no target offset, however old they
-    are."""
+    are, in the topics that they are mirrored to now."""
     wanted = [flow for flow in flows if not _has_echoes(flow, extents)]
     if not wanted or not extents:
         return []
-    ranges: list[OvertakenRange] = []
+    ranges: list[tuple[object, ...]] = []
     with StageFiles(lake).reading() as index:
         for flow in wanted:
-            stopped, starts = _stopped(lake, flow.name, extents), starts_of(lake, flow.name)
-            ranges += overtaken(flow.name, extents, index.topics(flow.source), stopped, starts)
+            here = [
+                one
+                for one in extents
+                if one.flow == flow.name and flow.target_topic(one.topic) == one.target_topic
+            ]
+            stopped, starts = _stopped(lake, flow, here), starts_of(lake, flow.name)
+            parts = overtaken(flow.name, here, index.topics(flow.source), stopped, starts)
+            ranges += [(*astuple(one), flow.target_topic(one.topic)) for one in parts]
         if not ranges:
             return []
-        gaps = gaps_of(lake.query_rows("map_gaps", {"ranges": Frame.of(_RANGES, ranges)}))
+        gaps = gaps_of(lake.query_rows("map_gaps", {"ranges": Frame(_RANGES, ranges)}))
         sources = {flow.name: flow.source for flow in wanted}
         left = [_not_given_up(lake, index, sources[gap.flow], gap) for gap in gaps]
     return [
@@ -135,19 +136,19 @@ def _not_given_up(lake: Reader, index: StageIndex, source: str, gap: MapGap) -> 
 
 
 def _stopped(
-    lake: Reader, flow: str, extents: Iterable[MapExtent]
+    lake: Reader, flow: ResolvedFlow, extents: Iterable[MapExtent]
 ) -> dict[PartitionGeneration, int]:
     """From which offset on generations of partitions are stopped, in the newest generation of their
-    target topics."""
+    target topics, which `extents` are of."""
     newest: dict[TopicAndPartition, int] = defaultdict(int)
     for extent in extents:
-        if extent.flow == flow:
-            key = (extent.topic, extent.partition)
-            newest[key] = max(newest[key], extent.target_generation)
+        key = (extent.topic, extent.partition)
+        newest[key] = max(newest[key], extent.target_generation)
     return {
         PartitionGeneration.from_row(row): row["first_offset"] or 0
-        for row in lake.query_rows("stopped_ends", flow=flow)
-        if row["target_generation"] in (None, newest[row["topic"], row["partition"]])
+        for row in lake.query_rows("stopped_ends", flow=flow.name)
+        if (key := (row["topic"], row["partition"])) in newest
+        and LivingMirror(flow.target_topic(row["topic"]), newest[key]).is_of(row)
     }
 
 

@@ -26,6 +26,7 @@ from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicConfigs, TopicInfo
 from mirrorlake.lake.changes import PendingChanges
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.targets import LivingMirror
 from mirrorlake.landing.generations import made_again_since
 from mirrorlake.landing.source_states import note_configs
 from mirrorlake.naming.policy import check_topic_name
@@ -168,11 +169,15 @@ class TargetTopics:
                 return None if target in self.generations.targets() else 0
             return living.number
 
+    def mirror(self, topic: str) -> LivingMirror:
+        """What a source topic is produced to."""
+        with self._use:
+            return LivingMirror(self.remote_topic(topic), self.target_generation(topic))
+
     def plan(self) -> list[TopicPlan]:
         """What the target lacks now, by asking both clusters."""
         self._there = self._connections.admin(self.flow.source).topics()
-        selected = sorted(topic for topic in self._there if self.selection.selects(topic))
-        left_out = {**self._taken.refused(selected), **self.left_out}
+        left_out = {**self._taken.refused(self._there), **self.left_out}
         return compare_topics(self.flow, self._connections, left_out, self._there)
 
     def _note_configs(self, configs: Mapping[str, TopicConfigs]) -> None:

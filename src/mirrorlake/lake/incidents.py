@@ -12,6 +12,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.other_logs import other_logs
 from mirrorlake.lake.reader import Frame, QueryRows
 from mirrorlake.lake.rising_times import next_time
+from mirrorlake.lake.targets import LivingMirror
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 
@@ -118,16 +119,21 @@ class Incidents:
     def report(self, incidents: Iterable[Incident]) -> None:
         """The same of incidents of any flows and kinds, in one commit: a topic may have thousands
         of partitions, and who reports does nothing else meanwhile."""
-        rows: dict[tuple[object, ...], dict[str, object]] = {}
-        for row in map(_row, incidents):
-            rows.setdefault(_said_by(row), row)
+        rows = [*map(_row, incidents)]
         if not rows:
             return
         with self._use:
-            known = set(map(_said_by, self._open_rows()))
-            fresh = [row for said, row in rows.items() if said not in known]
+            open_rows = self._open_rows()
+            # the view of an earlier version, which has altered a catalog's, lacks the column
+            named = "target_topic" in open_rows.columns
+            known = {_said_by(row, named) for row in open_rows}
+            by_said: dict[tuple[object, ...], dict[str, object]] = {}
+            for row in rows:
+                by_said.setdefault(_said_by(row, named), row)
+            fresh = [row for said, row in by_said.items() if said not in known]
             if fresh:
-                now = next_time(self._lake, "newest_incident")
+                # as of when it was asked for those that are open
+                now = next_time(self._lake.reader, "newest_incident")
                 rows_now = [row | {"at": now} for row in fresh]
                 self._lake.append("incidents", rows_of("incidents", rows_now))
             self._seen |= set(map(key_of, fresh))
@@ -136,7 +142,7 @@ class Incidents:
         """Record what is decided already, in one commit."""
         rows = [*map(_row, incidents)]
         if rows:
-            now = next_time(self._lake, "newest_incident")
+            now = next_time(self._lake.now, "newest_incident")
             decided = {"at": now, "resolved_at": now, "resolution": resolution}
             decided_rows = [row | decided for row in rows]
             self._lake.append("incidents", rows_of("incidents", decided_rows))
@@ -206,12 +212,12 @@ class Incidents:
             WaitingPartition(**{name: row[name] for name in names}) for row in rows if row["open"]
         ]
 
-    def decided(self, flow: str, target_generation: Callable[[str], int | None]) -> Decided:
+    def decided(self, flow: str, mirror: Callable[[str], LivingMirror]) -> Decided:
         """What an operator decided about partitions that stopped, and holds now.
 
-        `target_generation` gives the generation of the target topic that a source topic is produced
-        to (None: there is none): what was decided about another one does not hold. Where none was
-        noted, it holds for any.
+        `mirror` gives what a source topic is produced to: what was decided about another topic, or
+        generation, does not hold. Where no generation was noted, it holds for any; where no topic
+        was, for the first one.
         """
         stopped: set[PartitionGeneration] = set()
         skipped: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)
@@ -224,13 +230,13 @@ class Incidents:
         for row in sorted(rows, key=lambda row: row["at"]):
             place = PartitionGeneration.from_row(row)
             offsets = [(row["first_offset"], row["last_offset"])]
-            noted, living = row["target_generation"], target_generation(row["topic"])
-            if None not in (noted, living) and noted != living:
+            if not mirror(row["topic"]).is_of(row):
                 continue
             if row["kind"] == _LOST:
                 again.pop(place, None)  # offsets there begin anew in front of it
             if row["kind"] == _LOST and row["open"]:
-                lost[place.topic_partition] = Lost(noted or 0, row["target_offset"])
+                number = row["target_generation"] or 0
+                lost[place.topic_partition] = Lost(number, row["target_offset"])
             elif row["kind"].startswith("map_") and row["resolution"] == PRODUCE_AGAIN:
                 again[place] = row["target_offset"]
             elif row["resolution"] == "stop":
@@ -271,14 +277,14 @@ def key_of(row: Mapping[str, Any]) -> IncidentKey:
     )
 
 
-def _said_by(row: Mapping[str, Any]) -> tuple[object, ...]:
+def _said_by(row: Mapping[str, Any], named: bool) -> tuple[object, ...]:
     """What the row of an incident says, so that it is not said twice. What waits of a target topic
-    that is no more says nothing of the one that has its name now."""
-    # the view of an earlier version, which has altered a catalog's, lacks the column
+    that is no more says nothing of the one that has its name now, nor of one of another name, where
+    they are `named`."""
+    # the view of an earlier version lacks that, too
     key, of_target = key_of(row), row.get("target_generation") or 0
-    if key.kind not in _OF_OFFSETS:
-        return *key, of_target
-    return *key, of_target, row["first_offset"], row["last_offset"]
+    said = *key, of_target, row["target_topic"] if named else None
+    return (*said, row["first_offset"], row["last_offset"]) if key.kind in _OF_OFFSETS else said
 
 
 def _row(incident: Incident) -> dict[str, object]:

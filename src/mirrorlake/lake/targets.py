@@ -3,6 +3,7 @@ operators decided."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
@@ -37,6 +38,20 @@ class LivingTarget:
     lives: bool
 
 
+class LivingMirror(NamedTuple):
+    """The topic that a source topic is mirrored to now, None where it is to none, and the
+    generation of it, None where it is over and no other one has begun."""
+
+    name: str | None
+    generation: int | None
+
+    def is_of(self, row: Mapping[str, Any]) -> bool:
+        """Whether what an incident is about (a row of `refusals`) may be this: where one of both
+        has no name, or number, that says nothing."""
+        noted = (row["target_topic"], row["target_generation"])
+        return all(None in pair or len({*pair}) == 1 for pair in zip(noted, self, strict=True))
+
+
 def noted_targets(lake: Lake, flow: str) -> tuple[dict[str, list[NotedTarget]], dict[str, str]]:
     """All generations of each target topic of a flow, in the order of their numbers, whatever the
     clocks said by which they were noted; and the newest target topic of each source topic."""
@@ -57,7 +72,7 @@ def note_targets(lake: Lake, flow: str, begun: Mapping[tuple[str, str], NotedTar
     """Note generations that begin, by (source topic, target topic)."""
     if not begun:
         return
-    common = {"flow": flow, "started_at": next_time(lake, "newest_target")}
+    common = {"flow": flow, "started_at": next_time(lake.now, "newest_target")}
     rows = [
         {
             **common,

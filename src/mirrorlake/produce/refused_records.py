@@ -130,7 +130,7 @@ def _parks(spec: FlowSpec, row: Mapping[str, Any]) -> bool:
 def _refusal(row: Mapping[str, Any], codec: str) -> TargetRefused:
     """What a partition stopped for, as an error; `codec` is the one by which its records were
     compressed."""
-    place = {name: row[name] for name in ("topic", "partition", "generation", "target_generation")}
+    place = {name: row[name] for name in _PLACE}
     place |= {"first_offset": row["refused_first"], "last_offset": row["refused_last"]}
     if row["refused_kind"] == TargetLost.incident_kind:
         return TargetLost(row["refused_reason"], target_offset=row["refused_target"], **place)

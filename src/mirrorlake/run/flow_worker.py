@@ -189,7 +189,7 @@ class FlowWorker:
 
     def _produce(self) -> bool:
         self._again.clear()
-        decided = self._event_log.incidents.decided(self.flow.name, self.targets.target_generation)
+        decided = self._event_log.incidents.decided(self.flow.name, self.targets.mirror)
         self._stopped.begin()
         clients = [self._connections.live(self.flow.target, role) for role in ("admin", "producer")]
         producer = FlowProducer(

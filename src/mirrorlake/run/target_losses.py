@@ -168,6 +168,7 @@ def _loss_error(
         last_offset=last,
         generation=generation,
         target_generation=lost.target_generation,
+        target_topic=name,
     )
 
 

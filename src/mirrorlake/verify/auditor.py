@@ -230,11 +230,11 @@ class Auditor:
                 )
                 place = PartitionGeneration.from_row(row)
                 at = {name: difference[name] for name in ("first_offset", "last_offset")}
-                error = ContentDiffers(
-                    message, **place._asdict(), **at, target_generation=row["target_generation"]
-                )
+                at |= {name: row[name] for name in ("target_topic", "target_generation")}
+                error = ContentDiffers(message, **place._asdict(), **at)
                 errors.setdefault(place, error)
-        names = (*PartitionGeneration._fields, "target_generation", "first_offset", "last_offset")
+        names = (*PartitionGeneration._fields, "target_topic", "target_generation")
+        names = (*names, "first_offset", "last_offset")
         rows = self._lake.ask("acknowledged_differences", flow=flow)
         known = {tuple(row[name] for name in names) for row in rows}
         about = {tuple(getattr(error, name) for name in names): error for error in errors.values()}

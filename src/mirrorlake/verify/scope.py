@@ -18,7 +18,7 @@ from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.starts import starts_of
 from mirrorlake.lake.table_upkeep import flow_floors, removals_from
-from mirrorlake.lake.targets import noted_targets
+from mirrorlake.lake.targets import LivingMirror, noted_targets
 from mirrorlake.landing.generations import generations_of
 from mirrorlake.naming.policy import HEARTBEATS
 from mirrorlake.offsets.parked import Parked, ParkedOffsets
@@ -340,9 +340,18 @@ class FlowScope:
         return audits
 
     def _read_left_out(self) -> dict[str, dict[PartitionGeneration, OffsetRanges]]:
-        targets = {topic: self._target_generation(topic) for topic in self.selected}
-        targets |= {row["topic"]: row["target_generation"] for row in self._rows}
-        decided = Incidents(self._lake).decided(self.flow.name, targets.get)
+        mirrors = {
+            topic: LivingMirror(self.flow.target_topic(topic), self._target_generation(topic))
+            for topic in self.selected
+        }
+        mirrors |= {
+            row["topic"]: LivingMirror(row["target_topic"], row["target_generation"])
+            for row in self._rows
+        }
+        none = LivingMirror(None, None)
+        decided = Incidents(self._lake).decided(
+            self.flow.name, lambda topic: mirrors.get(topic, none)
+        )
         trimmed: dict[PartitionGeneration, OffsetRanges] = dict(decided.trimmed)
         for removal in self._removals:
             trimmed.setdefault(removal.place, OffsetRanges()).add(

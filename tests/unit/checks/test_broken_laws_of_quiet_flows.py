@@ -9,6 +9,8 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.testing import MemoryCluster
 from tests.support.lake_rows import (
+    FLOW,
+    ago,
     append,
     commit,
     no_session,
@@ -58,3 +60,35 @@ def test_what_nothing_but_headers_would_show_is_named(tmp_path: Path, provenance
     append(lake, "positions", [sample(1, 60, 60)])
     alerts, (sentence,) = looked_at()
     assert alerts == [] and "flow east->west" in sentence and "divergence" in sentence
+
+
+def test_what_another_mirror_got_hides_no_hole(tmp_path: Path) -> None:
+    """Nor does what was decided about it: a topic was mirrored under another name before, and its
+    generations have the same numbers."""
+    file = write_file(tmp_path)
+    lake, _ = opened(no_session, file)
+    for offsets in (range(20), range(20, 40), range(40, 60)):
+        commit(lake, "records", staged(offsets, 40 * DAY))
+    before = {"target_topic": "old.orders", "target_generation": 0}
+    append(lake, "offset_map", [run_row(0, 49, 40 * DAY, **before)])
+    topology = load_topology(file)
+    west = MemoryCluster("west", {"east.orders": [100], "old.orders": [100]})
+    connections = Connections(topology, {"east": MemoryCluster("east"), "west": west})
+
+    def holes() -> list[tuple[float, str]]:
+        alerts, _ = broken_laws(lake.now, connections, [topology.flow("east->west")])
+        return [(row["value"], row["detail"]) for row in alerts if row["alert"] == "map_gap"]
+
+    assert holes() == [], "the new one has nothing yet"
+    append(lake, "offset_map", [run_row(0, 9, 40 * DAY), run_row(20, 49, 40 * DAY)])
+    append(lake, "positions", [sample(1, 50, 60)])
+    ((missing, detail),) = holes()
+    assert missing == 10 and "between offsets 0 and 39" in detail
+    decided = {"flow": FLOW, "topic": "orders", "partition": 0, "kind": "target_refused"}
+    decided |= {"at": ago(9), "resolved_at": ago(1), "first_offset": 10, "last_offset": 19}
+    for choice in ("skip", "stop"):
+        append(lake, "incidents", [decided | before | {"resolution": choice}])
+    assert len(holes()) == 1
+    mine = {"target_topic": "east.orders", "target_generation": 0, "resolution": "skip"}
+    append(lake, "incidents", [decided | mine])
+    assert holes() == []

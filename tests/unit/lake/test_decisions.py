@@ -2,6 +2,7 @@
 
 import shutil
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.incidents import Decided, Incident, IncidentKey, Incidents, Lost
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
+from mirrorlake.lake.targets import LivingMirror, note_targets
+from mirrorlake.offsets.generations import NotedTarget
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.ranges import OffsetRanges
 
@@ -23,6 +26,7 @@ FLOW = "east->west"
 NOW = datetime.now(timezone.utc)
 HERE, BEFORE = PartitionGeneration("orders", 0, 1), PartitionGeneration("orders", 0, 0)
 RANGES = OffsetRanges([(5, 9)])
+MIRROR, RENAMED = "east.orders", "copy.orders"
 
 
 def _no_session() -> Any:
@@ -34,12 +38,12 @@ def lake(tmp_path: Path) -> Lake:
     return open_lake(_no_session, Location(path=str(tmp_path / "lake")), tmp_path)
 
 
-def error(place: PartitionGeneration, **more: int) -> ReplicationError:
+def error(place: PartitionGeneration, **more: object) -> ReplicationError:
     return ReplicationError("planted", **place._asdict(), first_offset=5, last_offset=9, **more)  # type: ignore[arg-type]
 
 
-def decided(lake: Lake, living: int | None, flow: str = FLOW) -> Decided:
-    return Incidents(lake).decided(flow, lambda _: living)
+def decided(lake: Lake, living: int | None, name: str | None = MIRROR) -> Decided:
+    return Incidents(lake).decided(FLOW, lambda _: LivingMirror(name, living))
 
 
 NOTHING = Decided(frozenset(), skipped={}, foreign={}, trimmed={}, parked={}, lost={}, again={})
@@ -69,6 +73,49 @@ def test_each_is_of_a_generation(
     assert decided(lake, 3) == decided(lake, 0) == over, (
         "what is about a target topic is of that one alone"
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "choice"),
+    [
+        ("target_refused", "skip"),
+        ("target_refused", "park"),
+        ("target_refused", "stop"),
+        ("target_lost", "accept"),
+        ("position_lost", "continue"),
+        ("map_unknown", "produce-again"),
+    ],
+)
+def test_each_is_of_the_mirror_that_it_names(lake: Lake, kind: str, choice: str) -> None:
+    """The generations of another one have the same numbers. Where no name was noted it is the
+    first mirror's, whatever the clocks said."""
+    where = {"target_generation": 0, "target_offset": 7}
+    Incidents(lake).note([Incident(FLOW, kind, error(HERE, **where, target_topic=MIRROR))], choice)
+    assert decided(lake, 0) == decided(lake, 0, None) != NOTHING
+    assert decided(lake, 0, RENAMED) == NOTHING
+    older = [Incident("north->west", kind, error(HERE, **where))]
+    Incidents(lake).note(older, choice)
+    for name in (MIRROR, RENAMED):
+        noted = {("orders", name): NotedTarget(0, f"id of {name}")}
+        note_targets(lake, "north->west", noted)
+    of_name = partial(Incidents(lake).decided, "north->west")
+    assert of_name(lambda _: LivingMirror(MIRROR, 0)) == decided(lake, 0)
+    assert of_name(lambda _: LivingMirror(RENAMED, 0)) == NOTHING
+
+
+def test_what_was_decided_about_the_stage_is_of_any_mirror(lake: Lake) -> None:
+    note_targets(lake, FLOW, {("orders", MIRROR): NotedTarget(0, "id")})
+    Incidents(lake).note([Incident(FLOW, "stage_trimmed", error(HERE))], "continue")
+    wanted = NOTHING._replace(trimmed={HERE: RANGES})
+    assert decided(lake, 0) == decided(lake, 0, RENAMED) == wanted
+
+
+def test_what_waits_of_one_mirror_is_told_of_another_one_too(lake: Lake) -> None:
+    incidents = Incidents(lake)
+    for name in (MIRROR, RENAMED, MIRROR):
+        incidents.open(FLOW, "target_refused", error(HERE, target_generation=0, target_topic=name))
+    told = [row["target_topic"] for row in lake.ask_table("open_incidents")]
+    assert sorted(told) == [RENAMED, MIRROR]
 
 
 def test_what_an_earlier_version_wrote_is_of_the_first_generation_and_of_any_target_topic(

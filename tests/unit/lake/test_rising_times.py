@@ -17,7 +17,7 @@ from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.incidents import Incident, IncidentKey
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.states import States, states_as_of
-from mirrorlake.lake.targets import note_targets, noted_targets
+from mirrorlake.lake.targets import LivingMirror, note_targets, noted_targets
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.lake.translate import translate_all
 from mirrorlake.offsets.generations import NotedTarget
@@ -59,7 +59,7 @@ def test_what_was_decided_last_about_a_partition_holds(lake: Lake) -> None:
     note("map_behind", "produce-again")
     was_ahead(lake, "incidents", "at", "resolved_at")
     note("target_lost", "accept")
-    assert not incidents.decided(FLOW, lambda _: 0).again
+    assert not incidents.decided(FLOW, lambda _: LivingMirror(None, 0)).again
 
 
 def test_an_incident_that_is_opened_is_the_newest_one(lake: Lake) -> None:

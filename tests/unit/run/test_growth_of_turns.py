@@ -9,6 +9,7 @@ import pytest
 from mirrorlake.errors import TargetRefused
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.reader import Frames, QueryRows
+from mirrorlake.lake.targets import LivingMirror
 from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.offsets.lag import LagHistory
 from mirrorlake.offsets.open_transactions import OpenTransactions
@@ -105,7 +106,7 @@ class Lake(MemoryLake):
         super().__init__()
         common = {"kind": kind, "open": resolution is None, "resolution": resolution, "flow": "f"}
         offsets = {"first_offset": 3, "last_offset": 4, "target_offset": 7, "at": 0}
-        generations = {"generation": 0, "target_generation": 0}
+        generations = {"generation": 0, "target_generation": 0, "target_topic": None}
         rows = [
             {"topic": topic, "partition": number, **common, **offsets, **generations}
             for topic, number in keys(size)
@@ -158,7 +159,7 @@ def before_refusals(size: int) -> Callable[[], object]:
 
 def decided(size: int, resolution: str) -> Callable[[], object]:
     incidents = Incidents(Lake(size, "target_refused", resolution))
-    return lambda: incidents.decided("f", lambda _: 0)
+    return lambda: incidents.decided("f", lambda _: LivingMirror("T", 0))
 
 
 def ends_below(size: int) -> Callable[[], object]:

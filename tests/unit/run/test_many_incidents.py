@@ -19,7 +19,7 @@ from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.incidents import Incident, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
-from mirrorlake.lake.targets import close_unfounded, note_targets
+from mirrorlake.lake.targets import LivingMirror, close_unfounded, note_targets
 from mirrorlake.landing.landing_incidents import LandingIncidents
 from mirrorlake.landing.planned import Planned
 from mirrorlake.landing.ports import SourceTopic
@@ -210,7 +210,9 @@ def test_what_a_target_refuses(lake: Lake, commits: Callable[[Callable[[], objec
         )
         == 1
     )
-    assert Incidents(lake).decided("east->west", lambda _: 0).stopped == set(places[-9:])
+    assert Incidents(lake).decided("east->west", lambda _: LivingMirror(None, 0)).stopped == set(
+        places[-9:]
+    )
 
 
 def test_a_check_beside_a_refusal_loses_sight_of_none(lake: Lake) -> None:
@@ -250,7 +252,7 @@ def test_decisions_are_read_as_fast_as_there_are_many(lake: Lake) -> None:
     ]
     incidents.note([Incident("east->west", "target_refused", error) for error in errors], "skip")
     began = time.monotonic()
-    decided = incidents.decided("east->west", lambda _: None)
+    decided = incidents.decided("east->west", lambda _: LivingMirror(None, None))
     assert len(list(decided.skipped[PartitionGeneration("wide", 0, 0)])) == 20_000
     assert time.monotonic() - began < SOON
 

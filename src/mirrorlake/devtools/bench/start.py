@@ -19,6 +19,7 @@ from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.samples import newest_samples
 from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.targets import LivingMirror
 from mirrorlake.landing.generations import decisions_of, generations_of
 from mirrorlake.spark.session import local_session
 
@@ -82,7 +83,7 @@ def _timed(directory: Path) -> dict[str, float]:
         "decisions",
         lambda: (
             decisions_of(lake, "east"),
-            event_log.incidents.decided(FLOW, lambda _topic: None),
+            event_log.incidents.decided(FLOW, lambda _topic: LivingMirror(None, None)),
         ),
     )
     ask("stage", lambda: StageFiles(lake).ends("east"))

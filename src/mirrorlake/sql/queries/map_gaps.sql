@@ -2,8 +2,9 @@
 -- offsets (inclusive) within it that was given up: how many records of these are staged is not counted here, and `missing`
 -- has them all. Parked records count as mapped. What was produced again into a newer generation of a target topic counts
 -- once, from where that one begins.
--- Frames: ranges (flow, topic, partition, generation, first, last, record_count). One pass over the map, of which only
--- runs that reach over an end of what is compared are taken apart.
+-- Frames: ranges (flow, topic, partition, generation, first, last, record_count, target_topic): of the map, and of what was
+-- given up or parked, only what is of this target topic counts, which may not be the first one. One pass over the map, of
+-- which only runs that reach over an end of what is compared are taken apart.
 WITH parts AS (
   SELECT flow, topic, partition, coalesce(generation, 0) AS generation, target_topic,
          coalesce(target_generation, 0) AS target_generation, min(source_first) AS began
@@ -22,6 +23,7 @@ bounded AS (
   FROM parts
   JOIN {ranges} AS ranges ON ranges.flow = parts.flow AND ranges.topic = parts.topic
     AND ranges.partition = parts.partition AND ranges.generation = parts.generation
+    AND ranges.target_topic = parts.target_topic
 ),
 runs AS (
   SELECT /*+ BROADCAST(bounded) */ bounded.flow, bounded.topic, bounded.partition, bounded.generation, source_first,
@@ -64,7 +66,8 @@ forgotten_since AS (
 ),
 -- Where an earlier version did not note for which generation of the target topic, it counts for all of them, once.
 decided AS (
-  SELECT flow, topic, partition, coalesce(generation, 0) AS generation, target_generation, first_offset, last_offset
+  SELECT flow, topic, partition, coalesce(generation, 0) AS generation, target_topic, target_generation, first_offset,
+         last_offset
   FROM incidents
   WHERE kind = 'target_refused' AND resolution = 'skip' OR kind = 'target_lost' AND resolution = 'accept'
 ),
@@ -76,6 +79,7 @@ given_up AS (
   JOIN bounded ON bounded.flow = decided.flow AND bounded.topic = decided.topic
     AND bounded.partition = decided.partition AND bounded.generation = decided.generation
     AND bounded.target_generation = decided.target_generation
+    AND bounded.target_topic = coalesce(decided.target_topic, bounded.target_topic)
   UNION ALL
   SELECT ranges.flow, ranges.topic, ranges.partition, ranges.generation, greatest(first, first_offset),
          least(last, last_offset)

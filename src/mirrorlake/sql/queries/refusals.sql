@@ -1,8 +1,17 @@
 -- Partitions of a flow that stopped, at refused records, for a lost position, for records that the target lost, for a map
 -- that is behind the target, or before a hole of the stage: what waits, and what was decided. target_generation is null
--- where none was noted: what is about the stage alone, and what an earlier version wrote. Parameters: flow.
-SELECT kind, topic, partition, coalesce(generation, 0) AS generation, first_offset, last_offset,
-       at, resolved_at IS NULL AS open, resolution, target_generation, target_offset
-FROM incidents
-WHERE flow = :flow AND topic IS NOT NULL
-  AND kind IN ('target_refused', 'position_lost', 'target_lost', 'map_behind', 'map_unknown', 'stage_trimmed')
+-- where none was noted: what is about the stage alone, and what an earlier version wrote. target_topic is the mirror that it
+-- is about: where none was noted the first one, and null of what is about the stage alone. Parameters: flow.
+WITH first_mirrors AS (
+  SELECT topic, min_by(target_topic, started_at) AS name
+  FROM target_generations
+  WHERE flow = :flow
+  GROUP BY topic
+)
+SELECT incidents.kind, incidents.topic, incidents.partition, coalesce(incidents.generation, 0) AS generation,
+       incidents.first_offset, incidents.last_offset, incidents.at, incidents.resolved_at IS NULL AS open,
+       incidents.resolution, incidents.target_generation, incidents.target_offset,
+       CASE WHEN incidents.kind <> 'stage_trimmed' THEN coalesce(incidents.target_topic, first_mirrors.name) END AS target_topic
+FROM incidents LEFT JOIN first_mirrors ON first_mirrors.topic = incidents.topic
+WHERE incidents.flow = :flow AND incidents.topic IS NOT NULL
+  AND incidents.kind IN ('target_refused', 'position_lost', 'target_lost', 'map_behind', 'map_unknown', 'stage_trimmed')

@@ -108,30 +108,31 @@ alive AS (
 ),
 runs AS (
   SELECT offset_map.flow, topic, partition, coalesce(generation, 0) AS generation,
-         coalesce(target_generation, 0) AS target_generation, source_first, source_last, record_count, segments, produced_at,
+         target_topic, coalesce(target_generation, 0) AS target_generation, source_first, source_last, record_count,
+         segments, produced_at,
          max(source_last) OVER (
-           PARTITION BY offset_map.flow, topic, partition, coalesce(generation, 0), coalesce(target_generation, 0)
+           PARTITION BY offset_map.flow, topic, partition, coalesce(generation, 0), target_topic, coalesce(target_generation, 0)
            ORDER BY source_first ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
   FROM offset_map JOIN watched ON watched.flow = offset_map.flow
   WHERE gaps AND produced_at >= current_timestamp() - INTERVAL 1 DAY
 ),
 ranges AS (
-  SELECT flow, topic, partition, generation, target_generation, min(source_first) AS first_offset,
+  SELECT flow, topic, partition, generation, target_topic, target_generation, min(source_first) AS first_offset,
          max(source_last) AS last_offset, sum(record_count) AS mapped,
          min(CASE WHEN source_first > before + 1 THEN produced_at END) AS since
   FROM runs
-  GROUP BY flow, topic, partition, generation, target_generation
+  GROUP BY flow, topic, partition, generation, target_topic, target_generation
   HAVING since IS NOT NULL
 ),
 -- Of these runs, what was deleted from the stage by predicate since.
 forgotten_since AS (
-  SELECT flow, topic, partition, generation, target_generation,
+  SELECT flow, topic, partition, generation, target_topic, target_generation,
          sum(aggregate(segments, 0L, (n, one) -> n + greatest(
            0L,
            least(one.record_count - 1, IF(high < one.source_first, -1L, (high - one.source_first) DIV one.stride))
              - greatest(0L, (low - one.source_first + one.stride - 1) DIV one.stride) + 1))) AS record_count
   FROM (
-    SELECT runs.flow, runs.topic, runs.partition, runs.generation, target_generation, segments,
+    SELECT runs.flow, runs.topic, runs.partition, runs.generation, target_topic, target_generation, segments,
            greatest(source_first, first_offset) AS low, least(source_last, last_offset) AS high
     FROM runs
     JOIN forgotten ON forgotten.source_cluster = split(runs.flow, '->')[0] AND forgotten.topic = runs.topic
@@ -139,18 +140,20 @@ forgotten_since AS (
       AND first_offset <= source_last AND last_offset >= source_first
     WHERE deleted_at IS NOT NULL
   )
-  GROUP BY flow, topic, partition, generation, target_generation
+  GROUP BY flow, topic, partition, generation, target_topic, target_generation
 ),
 left_out AS (
-  SELECT flow, topic, partition, first_offset, last_offset, coalesce(generation, 0) AS generation, target_generation
+  SELECT flow, topic, partition, first_offset, last_offset, coalesce(generation, 0) AS generation, target_topic,
+         target_generation
   FROM incidents
   WHERE kind = 'target_refused' AND resolution = 'skip' OR kind = 'target_lost' AND resolution = 'accept'
   UNION ALL
-  SELECT flow, topic, partition, offset, offset, generation, target_generation FROM parked
+  SELECT flow, topic, partition, offset, offset, generation, target_topic, target_generation FROM parked
 ),
 staged AS (
   SELECT /*+ BROADCAST(ranges), BROADCAST(left_out) */ ranges.flow, ranges.topic, ranges.partition,
-         ranges.generation, ranges.target_generation, ranges.first_offset, ranges.last_offset, mapped, since,
+         ranges.generation, ranges.target_topic, ranges.target_generation, ranges.first_offset, ranges.last_offset,
+         mapped, since,
          count(*) AS staged
   FROM ranges
   JOIN records ON records.source_cluster = split(ranges.flow, '->')[0] AND records.topic = ranges.topic
@@ -160,15 +163,16 @@ staged AS (
     AND left_out.partition = ranges.partition
     AND records.offset BETWEEN left_out.first_offset AND left_out.last_offset
     AND left_out.generation = ranges.generation
+    AND coalesce(left_out.target_topic, ranges.target_topic) = ranges.target_topic
     AND coalesce(left_out.target_generation, ranges.target_generation) = ranges.target_generation
   WHERE records.batch_id >= unix_millis(current_timestamp() - INTERVAL 1 DAY)
-  GROUP BY ranges.flow, ranges.topic, ranges.partition, ranges.generation, ranges.target_generation,
+  GROUP BY ranges.flow, ranges.topic, ranges.partition, ranges.generation, ranges.target_topic, ranges.target_generation,
            ranges.first_offset, ranges.last_offset, mapped, since
 ),
 unmapped AS (
   SELECT flow, topic, partition, first_offset, last_offset, since,
          staged - mapped + coalesce(forgotten_since.record_count, 0) AS missing
-  FROM staged LEFT JOIN forgotten_since USING (flow, topic, partition, generation, target_generation)
+  FROM staged LEFT JOIN forgotten_since USING (flow, topic, partition, generation, target_topic, target_generation)
 )
 SELECT flow, 'stuck' AS alert, topic, partition,
        CAST(unix_seconds(sampled_at) - unix_seconds(stuck_since) AS DOUBLE) AS value,
