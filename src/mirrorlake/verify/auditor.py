@@ -219,6 +219,7 @@ class Auditor:
     def _tell(self, flow: str, rows: Iterable[dict[str, Any]]) -> None:
         """Make differences incidents, the first of each partition."""
         errors: dict[PartitionGeneration, ContentDiffers] = {}
+        at_target = ("target_topic", "target_generation")
         for row in rows:
             for difference in row["differences"]:
                 named = f"{row['topic']}-{row['partition']}"
@@ -230,11 +231,10 @@ class Auditor:
                 )
                 place = PartitionGeneration.from_row(row)
                 at = {name: difference[name] for name in ("first_offset", "last_offset")}
-                at |= {name: row[name] for name in ("target_topic", "target_generation")}
+                at |= {name: row[name] for name in at_target}
                 error = ContentDiffers(message, **place._asdict(), **at)
                 errors.setdefault(place, error)
-        names = (*PartitionGeneration._fields, "target_topic", "target_generation")
-        names = (*names, "first_offset", "last_offset")
+        names = (*PartitionGeneration._fields, *at_target, "first_offset", "last_offset")
         rows = self._lake.ask("acknowledged_differences", flow=flow)
         known = {tuple(row[name] for name in names) for row in rows}
         about = {tuple(getattr(error, name) for name in names): error for error in errors.values()}
