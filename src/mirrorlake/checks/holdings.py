@@ -176,7 +176,7 @@ def holding_problems(
     if by["MirrorMaker 2"] and maker is not None and maker.is_running:
         problems.append(_second_writer(flow, by["MirrorMaker 2"], maker))
     elif by["MirrorMaker 2"] and maker is not None and maker.may_wake:
-        problems.append(_sleeping_writer(flow, by["MirrorMaker 2"], maker))
+        problems.append(_quiet_writer(flow, by["MirrorMaker 2"], maker))
     elif by["MirrorMaker 2"]:
         who = "MirrorMaker 2 wrote, which shows no sign of running any more (docs/migrate.md)"
         problems.append(_note(flow, by["MirrorMaker 2"], who))
@@ -211,9 +211,9 @@ def _second_writer(flow: ResolvedFlow, holdings: Sequence[Holding], maker: Other
     )
 
 
-def _sleeping_writer(flow: ResolvedFlow, holdings: Sequence[Holding], maker: OtherMaker) -> Problem:
+def _quiet_writer(flow: ResolvedFlow, holdings: Sequence[Holding], maker: OtherMaker) -> Problem:
     return Problem(
-        "second-writer",
+        "quiet-writer",
         "note",
         (flow.name,),
         holdings[0].target_topic,

@@ -29,6 +29,9 @@ from mirrorlake.naming.at_target import name_at_target
 
 logger = logging.getLogger(__name__)
 
+#: What is said of a MirrorMaker 2 that writes, or may.
+_WRITERS = ("second-writer", "quiet-writer")
+
 
 @dataclass(frozen=True)
 class Preflight:
@@ -119,7 +122,7 @@ def second_writers(result: Preflight, lake: Lake | None) -> list[Problem]:
                 known = {} if lake is None else living_targets(lake.reader, flow.name)
                 ours = {target.target_topic for target in known.values() if target.lives}
                 noticed = holding_problems(flow, holdings(connections, flow, ours, maker), maker)
-                problems += [problem for problem in noticed if problem.rule == "second-writer"]
+                problems += [problem for problem in noticed if problem.rule in _WRITERS]
     return problems
 
 

@@ -177,7 +177,7 @@ def test_two_that_run_are_both_known() -> None:
     assert maker is not None and maker.names >= {"east.audit", "east-orders"}
 
 
-@pytest.mark.parametrize(("age", "rule"), [(40, "second-writer"), (400, "foreign-records")])
+@pytest.mark.parametrize(("age", "rule"), [(40, "quiet-writer"), (400, "foreign-records")])
 def test_one_that_runs_and_mirrors_nothing_of_late_is_told(age: float, rule: str) -> None:
     """Its topics are quiet, and it writes no offset sync; its workers note once a minute how far
     heartbeats are. It may also mirror the other way alone, so it stops nothing."""
@@ -192,4 +192,4 @@ def test_one_that_runs_and_mirrors_nothing_of_late_is_told(age: float, rule: str
     (problem,) = holding_problems(flow, holdings(connections, flow, (), maker), maker)
     assert (problem.rule, problem.severity) == (rule, "note")
     told = second_writers(Preflight(connections, (flow,), {"east": "1", "west": "2"}), None)
-    assert told == ([problem] if rule == "second-writer" else [])
+    assert told == ([problem] if rule == "quiet-writer" else [])
