@@ -11,7 +11,7 @@ from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
 from mirrorlake.errors import LakeError
-from mirrorlake.lake.lease_holder import Holder, holder_of, taken, this_process
+from mirrorlake.lake.lease_holder import Holder, LeaseState, holder_of, taken, this_process
 
 logger = logging.getLogger(__name__)
 
@@ -120,18 +120,22 @@ class FileLock:
             os.close(handle)
         return None
 
-    def left(self) -> Holder | None:
-        """Who of this host had it last, and is gone without giving it back."""
+    def state(self) -> LeaseState | None:
+        """How it stands, as far as that is known on this host; None where no file was locked.
+        Raises OSError."""
         try:
             handle = os.open(self.file, os.O_RDONLY)
         except FileNotFoundError:
             return None
         try:
-            holder = _noted(handle) or _noted(handle, _LEFT)
+            holder, left = _noted(handle), _noted(handle, _LEFT)
+            if holder is None and left is None:
+                return LeaseState(is_free=_could_lock(handle))  # a full disk took no name
         finally:
             os.close(handle)
-        gone = holder is not None and holder.is_of_this_host and not holder.lives
-        return holder if gone else None
+        last = holder or left
+        gone = last is not None and last.is_of_this_host and not last.lives
+        return LeaseState(is_free=holder is None or gone, left_by=last if gone else None)
 
     def release(self, holder: Holder | None = None) -> None:
         """Give it back, or leave it to who is noted as its `holder`; does nothing if it was not
@@ -142,6 +146,15 @@ class FileLock:
             finally:
                 os.close(self._handle)
                 self._handle = None
+
+
+def _could_lock(handle: int) -> bool:
+    """Whether no process has the lock of a file, where files can be locked."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def _note(handle: int, holder: Holder | None, left: Holder | None = None) -> None:

@@ -15,7 +15,7 @@ from mirrorlake.errors import Fenced
 from mirrorlake.lake.file_lock import FileLock
 from mirrorlake.lake.folder import leases_at
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.lease_holder import Holder, taken
+from mirrorlake.lake.lease_holder import LeaseState, taken
 from mirrorlake.lake.place import FolderPlace, Place
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.store_lock import StoreLock
@@ -105,10 +105,10 @@ def check_free(leases: Place, work: Sequence[str]) -> None:
         raise taken(work[0], holders[0])
 
 
-def left_by(lake: Reader, what: str) -> Holder | None:
-    """Which process took some work and is gone without giving it back, by the leases of a lake at a
-    path or URL; None where there is none, or where that is not known. Raises OSError."""
-    return None if lake.directory is None else _lock(leases_at(lake.directory), what).left()
+def lease_state(lake: Reader, what: str) -> LeaseState | None:
+    """How the lease of some work stands, in a lake at a path or URL; None where that is not known.
+    Raises OSError."""
+    return None if lake.directory is None else _lock(leases_at(lake.directory), what).state()
 
 
 def _lock(leases: Place, what: str, brief: bool = False) -> FileLock | StoreLock:

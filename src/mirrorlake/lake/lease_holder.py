@@ -42,6 +42,14 @@ class Holder(NamedTuple):
         return True
 
 
+class LeaseState(NamedTuple):
+    """Whether no process has a lease, and who had it last and is gone without giving it back, None
+    where it was given back."""
+
+    is_free: bool
+    left_by: Holder | None = None
+
+
 def this_process() -> Holder:
     """This process, as of now."""
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from mirrorlake.errors import LakeError
-from mirrorlake.lake.lease_holder import Holder, holder_of, taken, this_process
+from mirrorlake.lake.lease_holder import Holder, LeaseState, holder_of, taken, this_process
 from mirrorlake.lake.place import Place
 
 logger = logging.getLogger(__name__)
@@ -71,11 +71,13 @@ class StoreLock:
                 f"who has {self.what} cannot be read in the lake's store: {error}"
             ) from error
 
-    def left(self) -> Holder | None:
-        """Who had it last, and is gone without giving it back. Raises OSError."""
+    def state(self) -> LeaseState:
+        """How it stands. Raises OSError."""
         numbers = self._numbers()
         held = self._read(numbers[-1]) if numbers else None
-        return held.holder if held is not None and held.is_dead else None
+        if held is None:
+            return LeaseState(is_free=True)
+        return LeaseState(held.is_dead, held.holder if held.is_dead else None)
 
     def _numbers(self) -> list[int]:
         return sorted(int(name) for name in self._folder.names() if name.isdecimal())

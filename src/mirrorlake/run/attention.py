@@ -44,11 +44,11 @@ _BY_ITSELF: Mapping[str, str] = {
 }
 
 
-def standing(flow: AnswerRow, quiet_seconds: float = 60.0) -> str:
+def standing(flow: AnswerRow, quiet_seconds: float = 60.0, has_ended: bool = False) -> str:
     """How a flow stands, by its row of `flow_status` with `enabled` and `paused`: disabled, paused,
     never run, not sampled yet (in the first seconds of its first run), waiting for you, stopped
     since a time (in UTC), running, or caught up; where two are true, both. After `quiet_seconds`
-    without a sample no process runs it."""
+    without a sample no process runs it, nor where it `has_ended`, as its lease says."""
     if flow.get("enabled") is False:
         return "disabled"
     if flow.get("paused"):
@@ -59,6 +59,7 @@ def standing(flow: AnswerRow, quiet_seconds: float = 60.0) -> str:
     quiet = flow["state"] == "not running"
     if flow["state"] == "incident":
         quiet = (flow.get("sample_age_seconds") or 0) > quiet_seconds
+    quiet = quiet or (has_ended and (flow["state"] == "incident" or bool(flow["lag_records"])))
     stopped = f"stopped since {flow['sampled_at']:%Y-%m-%d %H:%M}" if quiet else ""
     if flow["state"] == "incident":
         return f"waiting for you, {stopped}" if stopped else "waiting for you"

@@ -11,7 +11,8 @@ from mirrorlake.config.lake import Lake as Location
 from mirrorlake.config.topology import Topology
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.definitions import TABLES
-from mirrorlake.lake.lease import left_by
+from mirrorlake.lake.lease import lease_state
+from mirrorlake.lake.lease_holder import LeaseState
 from mirrorlake.lake.other_writers import newest_by_others
 from mirrorlake.lake.reader import Reader
 from mirrorlake.naming.worker_groups import work_of_flow
@@ -35,6 +36,8 @@ NOT_BEGUN = (
     "no flow has begun in this lake yet: `mirrorlake run` begins them; one that has ended before "
     "it did said why"
 )
+#: By flow how it was last run, and how its lease stands.
+_Leases = dict[str, tuple[str, LeaseState]]
 
 
 def read_status(
@@ -65,16 +68,18 @@ def read_status(
         flows = [{**row, "enabled": None, "standing": standing(row)} for row in known_flows]
         unchecked, waits = [UNASKED], True
     else:
-        flows = _by_topology(rows, connections.topology)
         running = [flow for flow in connections.topology.active_flows() if not flow.paused]
         waits = bool(running)
         names = {flow.name for flow in running}
         alerts = [row for row in alerts if row["alert"] == "incident" or row["flow"] in names]
         broken, unchecked = broken_laws(lake, connections, running)
+        leases: _Leases = {}
         try:
-            broken += cut_off(lake, names, _MODES[connections.topology.availability])
+            leases = _leases(lake, names, _MODES[connections.topology.availability])
         except OSError as error:
             unchecked = [*unchecked, f"whether a run was killed is not known: {error}"]
+        broken += cut_off(leases)
+        flows = _by_topology(rows, connections.topology, leases)
         alerted = {_place(row) for row in alerts}
         alerts += [row for row in broken if _place(row) not in alerted]
         if connections.topology.availability == "kafka" and lake_id is not None:
@@ -124,33 +129,46 @@ def _asked_for_others(lake: Reader, location: Location | None) -> Future[list[st
     return in_thread("commits of others", partial(newest_by_others, root, named, open_at))
 
 
-def _by_topology(rows: Mapping[str, dict[str, Any]], topology: Topology) -> list[dict[str, Any]]:
+def _by_topology(
+    rows: Mapping[str, dict[str, Any]], topology: Topology, leases: _Leases
+) -> list[dict[str, Any]]:
     """The flows of the file, in its order."""
     flows = []
     for name, settings in topology.flows.items():
         known = rows.get(name, {"flow": name, "open_incidents": 0})
         row = {**known, "enabled": settings.enabled, "paused": settings.paused is True}
-        flows.append({**row, "standing": standing(row, topology.quiet_seconds(name))})
+        has_ended = name in leases and leases[name][1].is_free
+        flows.append({**row, "standing": standing(row, topology.quiet_seconds(name), has_ended)})
     return flows
 
 
-def cut_off(lake: Reader, flows: Collection[str], modes: Collection[str]) -> list[dict[str, Any]]:
-    """Rows like those of the view `alerts`, of these flows whose last run, of one of these modes,
-    was killed: the view asks nothing of a flow that is not to run all the time, and waits for
-    samples of others. Leases say it, of a lake at a path or URL. Raises OSError."""
-    alerts = []
+def _leases(lake: Reader, flows: Collection[str], modes: Collection[str]) -> _Leases:
+    """By flow, of these ones, how it was last run, if by one of these modes, and how its lease
+    stands, in a lake at a path or URL. Raises OSError."""
+    leases = _Leases()
     for row in lake.table_rows("objectives"):
-        flow = row["flow"]
-        left = left_by(lake, work_of_flow(flow)) if row["mode"] in modes else None
-        if left is None or flow not in flows:
+        if row["mode"] in modes and row["flow"] in flows:
+            state = lease_state(lake, work_of_flow(row["flow"]))
+            if state is not None:
+                leases[row["flow"]] = (row["mode"], state)
+    return leases
+
+
+def cut_off(leases: _Leases) -> list[dict[str, Any]]:
+    """Rows like those of the view `alerts`, of flows whose last run was killed: the view asks
+    nothing of a flow that is not to run all the time, and waits for samples of others."""
+    alerts = []
+    for flow, (mode, state) in leases.items():
+        if state.left_by is None:
             continue
-        began = datetime.fromisoformat(left.since)
-        alert = {"flow": flow, "alert": "not_running", "topic": None, "partition": None}
-        alert |= {"value": (datetime.now(timezone.utc) - began).total_seconds(), "threshold": 0.0}
-        command = "run --once" if row["mode"] == "once" else "run"
+        began = datetime.fromisoformat(state.left_by.since)
+        alert: dict[str, Any] = {"flow": flow, "alert": "not_running", "topic": None}
+        seconds = (datetime.now(timezone.utc) - began).total_seconds()
+        alert |= {"partition": None, "value": seconds, "threshold": 0.0}
+        command = "run --once" if mode == "once" else "run"
         detail = (
-            f"`{command}` was killed before it came to its end ({left}), and records may wait: "
-            "the next run brings them"
+            f"`{command}` was killed before it came to its end ({state.left_by}), and records may "
+            "wait: the next run brings them"
         )
         alerts.append({**alert, "since": began.replace(tzinfo=None), "detail": detail})
     return alerts

@@ -15,6 +15,7 @@ from mirrorlake.errors import LakeError, LeaseTaken
 from mirrorlake.lake import store_lock
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.lease_holder import LeaseState
 from mirrorlake.lake.place import FolderPlace, Place, place_of
 from mirrorlake.lake.renewed_options import NotLent
 from mirrorlake.lake.store_lock import StoreLock
@@ -62,8 +63,10 @@ def test_one_has_it_and_renews_it(place: Place, monkeypatch: pytest.MonkeyPatch)
             lease_at(place).take(sure=True)
         holder = lease_at(place).lock.holder()
         assert holder is not None and holder.is_this_process
+        assert lease_at(place).lock.state() == LeaseState(is_free=False)
         lease.release()
         assert lease_at(place).lock.holder() is None
+        assert lease_at(place).lock.state() == LeaseState(is_free=True)
         with pytest.raises(FileNotFoundError):
             (folder(place) / name).read()
         lease.release()

@@ -42,6 +42,15 @@ def test_how_a_flow_stands(more: dict[str, Any], said: str) -> None:
     assert standing({"flow": "a->b", "open_incidents": 0, "enabled": True}) == "never run"
 
 
+def test_a_flow_whose_lease_no_process_has_runs_no_more() -> None:
+    """However young its last sample is."""
+    stopped = "stopped since 2026-03-01 12:03"
+    assert standing({**FLOW, "state": "replicating", "lag_records": 3}, has_ended=True) == stopped
+    waits = {**FLOW, "state": "incident", "sample_age_seconds": 3}
+    assert standing(waits, has_ended=True) == f"waiting for you, {stopped}"
+    assert standing(FLOW, has_ended=True) == "caught up"
+
+
 @pytest.mark.parametrize("kind", ["landing_failed", "flow_stopped", "control_samples"])
 def test_what_no_decision_changes_offers_none(kind: str) -> None:
     incident = {"flow": "a->b", "kind": kind, "topic": None, "detail": "the disk is full", "at": AT}

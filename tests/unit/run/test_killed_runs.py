@@ -16,7 +16,7 @@ from mirrorlake.lake.objectives import Mode, note_objectives
 from mirrorlake.lake.starts import note_start
 from mirrorlake.run.status import read_status
 from mirrorlake.testing import MemoryCluster
-from tests.support.lake_rows import FLOW, no_session, opened, write_file
+from tests.support.lake_rows import FLOW, no_session, opened, sample, table_of, write_file
 
 KILLED_AT = "2026-11-28T12:00:00+00:00"
 
@@ -69,3 +69,21 @@ def test_of_what_is_run_or_known_elsewhere_nothing_is_said(lake: Lake, tmp_path:
     assert status(tmp_path, lake, "once")["healthy"]
     leave(lake, socket.gethostname(), dead_process())
     assert status(tmp_path, lake, "stopped")["healthy"]
+
+
+@pytest.mark.parametrize("mode", ["once", "continuous"])
+def test_one_that_came_to_its_end_runs_no_more(lake: Lake, tmp_path: Path, mode: Mode) -> None:
+    """However young its last sample is; where no file was ever locked that is not known."""
+
+    def standing() -> str:
+        return str(status(tmp_path, lake, mode)["flows"][0]["standing"])
+
+    lake.append("positions", table_of([sample(3, 10, 30)]))
+    assert standing() == "running"
+    with Lease(lake, f"flow {FLOW}"):
+        assert standing() == "running"
+    assert standing().startswith("stopped since ")
+    leave(lake, "another-host", 1)
+    assert standing() == "running"
+    leave(lake, socket.gethostname(), dead_process())
+    assert standing().startswith("stopped since ")
