@@ -9,20 +9,23 @@ from typing import Any
 
 import psutil
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from pyspark.sql import SparkSession
 
 import mirrorlake
-from mirrorlake.errors import MirrorlakeError
+from mirrorlake.errors import MirrorlakeError, ReplicationError
 from mirrorlake.lake.changes import WHOLE_LAKE
 from mirrorlake.landing.plan import LandingPlanner
 from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.map_writer import MapWriter
-from mirrorlake.run import control_loop, flow_worker
+from mirrorlake.run import control_loop, flow_worker, group_lease
+from mirrorlake.run.group_member import GroupMember
 from mirrorlake.run.upkeep import UpkeepWorker
 from mirrorlake.run.watch import TopologyWatch
 from mirrorlake.worker import Worker
 from tests.support.clusters import ClusterPair
+from tests.support.commands import mirrorlake as command
 from tests.support.kafka import create_topic, read_topic, record_count
 from tests.support.replication import finish, replicate_once, start_run, write_topology
 from tests.support.topologies import fill, incidents, live, texts, values
@@ -161,7 +164,7 @@ def test_what_goes_on_breaking_is_told_and_lets_no_run_end_well(
         assert values(read_topic(clusters.west, f"east.{topic_name}")[0]) == wanted, name
 
 
-@pytest.mark.parametrize("name", ["landing: watch", "flow: batch", "upkeep: turn"])
+@pytest.mark.parametrize("name", ["landing: watch", "flow: batch", "upkeep: turn", "control: turn"])
 def test_a_worker_that_is_broken_when_the_run_is_stopped_is_what_the_run_ends_with(
     name: str,
     broken: Broken,
@@ -183,6 +186,55 @@ def test_a_worker_that_is_broken_when_the_run_is_stopped_is_what_the_run_ends_wi
         WHOLE_LAKE if name.startswith("upkeep") else "east->west"
     }
     assert len(run.raised) == 1 and isinstance(run.raised[0], MirrorlakeError)
+
+
+def test_a_process_that_could_not_stand_by_does_not_end_well(
+    spark: SparkSession,
+    clusters: ClusterPair,
+    topic_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The threads that keep it a member of its groups are workers as the others are."""
+
+    def refused(_self: GroupMember) -> None:
+        raise KafkaException(KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED))
+
+    monkeypatch.setattr(GroupMember, "poll", refused)
+    monkeypatch.setattr(group_lease, "PAUSES", (0.05,))
+    create_topic(clusters.east, topic_name)
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    with topology.open("a", encoding="utf-8") as file:
+        file.write("availability: kafka\n")
+    with live(spark, topology, expect=True) as run:
+        until(lambda: incidents(run.lake), "it is told")
+        assert {row["kind"] for row in incidents(run.lake)} == {"not_a_member"}
+        assert not mirrorlake.open(topology).status().healthy
+    assert [type(error) for error in run.raised] == [ReplicationError]
+
+
+def test_a_process_that_was_killed_is_told_until_another_one_came_to_its_end(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    """Its last sample is some seconds old, and says that it has caught up."""
+    create_topic(clusters.east, topic_name)
+    fill(clusters.east, topic_name, "a", 10, 1)
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    run = start_run(topology)
+    until(partial(arrived, clusters.west, f"east.{topic_name}", 10), "it runs")
+    until(lambda: command(topology, "status")["healthy"], "it is well", 30)
+    run.kill()
+    run.wait()
+    fill(clusters.east, topic_name, "b", 10, 1)
+    status = command(topology, "status", code=1)
+    assert not status["healthy"] and "was killed before it came to its end" in " ".join(
+        status["attention"]
+    )
+    command(topology, "run", "--once")
+    assert command(topology, "status")["healthy"]
+    assert values(read_topic(clusters.west, f"east.{topic_name}")[0]) == texts("a", 10, 1) + texts(
+        "b", 10, 1
+    )
 
 
 @pytest.mark.slow
