@@ -121,6 +121,7 @@ def test_a_deployment_does_not_need_a_network(clone: Path) -> None:
     assert loops_of(wheel) == {} or find_spec("ziglang")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_wheel_of_a_clone_holds_the_loops_for_every_platform(clone: Path) -> None:
     """Built as a release is, with the compiler that pyproject.toml names; from the source

@@ -11,16 +11,18 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from mirrorlake.lake import small_batches
 from mirrorlake.spark.java import find_java
 from tests.support.clusters import ClusterPair
 from tests.support.commands import mirrorlake
+from tests.support.jars import nowhere
 from tests.support.kafka import create_topic, numbered, record_count, write
 from tests.support.replication import assert_same, finish, lake_of, start_run, write_topology
 from tests.support.topologies import ends
 from tests.support.waiting import until
 
 #: For which it takes some small batches, and so many that a session is worth its start.
-SMALL, FEW, MANY = 10, 100, 500
+SMALL, FEW, MANY = 10, 30, 10 * (small_batches.MANY + 2)
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,10 @@ def wait_for(clusters: ClusterPair, topic_name: str, count: int) -> None:
 
 
 @contextmanager
-def running(topology: Path, java: LateJava) -> Iterator["subprocess.Popen[bytes]"]:
-    run = start_run(topology, JAVA_HOME=str(java.home))
+def running(
+    topology: Path, java: LateJava, **environment: str
+) -> Iterator["subprocess.Popen[bytes]"]:
+    run = start_run(topology, JAVA_HOME=str(java.home), **environment)
     try:
         yield run
     finally:
@@ -109,9 +113,11 @@ def test_few_records_need_no_java(
 def test_many_are_landed_while_spark_starts_and_its_query_takes_over(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, topology: Path, java: LateJava
 ) -> None:
+    """Where no jar but pyspark's own can be had: a lake in a folder needs none."""
     mirror, log = f"east.{topic_name}", topology.parent / "run.log"
+    jars = topology.parent / "jars"
     write(clusters.east, topic_name, numbered(MANY, 2))
-    with running(topology, java) as run:
+    with running(topology, java, **nowhere(jars)) as run:
         wait_for(clusters, topic_name, MANY)
         until(lambda: java.was_started, "a Java")
         java.may()
@@ -126,6 +132,7 @@ def test_many_are_landed_while_spark_starts_and_its_query_takes_over(
         wait_for(clusters, topic_name, count)
         run.send_signal(signal.SIGTERM)
         assert finish(run, 60) == 0, log.read_text(encoding="utf-8")
+    assert not jars.exists()
     lake, names = lake_of(spark, topology), {topic_name: mirror}
     assert_same(lake, clusters.east, clusters.west, names, count)
 

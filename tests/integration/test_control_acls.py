@@ -386,7 +386,7 @@ def test_the_lake_knows_the_acls_of_the_source_as_they_were(
     lake = lake_of(spark, topology)
 
     def known(until_ms: int = 2**62) -> set[Acl]:
-        state = states_as_of(lake, "east", until_ms)[topic_name]
+        state = states_as_of(now_of(lake), "east", until_ms)[topic_name]
         assert state.partitions == 2 and state.configs == {"retention.ms": "86400000"}
         return {acl for acl in state.acls or () if acl.name != "*"}
 

@@ -6,7 +6,7 @@ import sys
 import time
 import traceback
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import cycle
@@ -24,6 +24,7 @@ from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.place import place_of
 from mirrorlake.native import SWITCH
 from tests.support.clusters import ClusterPair
+from tests.support.commands import exit_code
 from tests.support.kafka import (
     NewRecord,
     create_topic,
@@ -40,7 +41,7 @@ from tests.support.replication import (
     finish,
     replicate_once,
     replicating,
-    start_run,
+    start_command,
     write_topology,
 )
 
@@ -51,12 +52,16 @@ LONG_WAY = {"max_records_per_batch": 1_500, "small_batch_records": 0}
 SHORT_WAY = {"max_records_per_batch": 1_500}
 #: Records that wait for each test: two batches.
 WAITING = 3_000
-#: Where a driver dies in turn, on the long way and on the short one: wherever something was just
-#: written, or at all points that lie on a way.
-WRITTEN = (("mid-transaction", "produced"), ("landed", "kafka-committed"))
+#: Where a driver dies in turn, and whether natively, on the long way and on the short one: wherever
+#: something was just written, or at all points that lie on a way. Records as Python's objects take
+#: a Spark session, also where they are few.
+WRITTEN = (
+    (("mid-transaction", "off"),),
+    (("landed", ""), ("kafka-committed", ""), ("produced", "")),
+)
 ALL = tuple(
-    tuple(point for point in failpoints.POINTS if point != other)
-    for other in ("taken", "file-written")
+    tuple(zip([at for at in failpoints.POINTS if at != other], cycle(lanes)))
+    for other, lanes in (("taken", ("", "off")), ("file-written", ("off", "")))
 )
 #: How a Python worker dies in turn: at a point that it passes (a worker can take the driver with it
 #: too), by which signal, and whether it produces natively.
@@ -133,19 +138,17 @@ def test_driver_killed_at_point_after_point(
     scene: Scene,
     clusters: ClusterPair,
     tmp_path: Path,
-    points: Sequence[Sequence[str]],
+    points: Sequence[Sequence[tuple[str, str]]],
 ) -> None:
     """Two flows side by side, a new one that goes the short way. Each run dies at another point,
-    over what the one before left: a crash in the middle of a recovery is one too. They produce by
-    librdkafka's C interface and by Python's objects in turn, so that either way goes on where the
-    other one died."""
+    over what the one before left: a crash in the middle of a recovery is one too. By librdkafka's C
+    interface goes on what died with Python's objects, and, where all points are gone through, the
+    other way round."""
     short = new_scene(tmp_path / "new", clusters, SHORT_WAY)
     with ThreadPoolExecutor() as side_by_side:
         deaths = [
-            side_by_side.submit(_die_in_turn, one, at, ways)
-            for one, at, ways in zip(
-                (scene, short), points, (("", "off"), ("off", "")), strict=True
-            )
+            side_by_side.submit(_die_in_turn, one, at, run)
+            for one, at, run in zip((scene, short), points, (_with_spark, _ended), strict=True)
         ]
         for death in deaths:
             death.result()
@@ -153,15 +156,25 @@ def test_driver_killed_at_point_after_point(
         one.recovers(spark)
 
 
-def _die_in_turn(scene: Scene, points: Sequence[str], ways: Sequence[str]) -> None:
-    for point, way in zip(points, cycle(ways)):
+def _with_spark(topology: Path, *words: str, **environment: str) -> int:
+    return finish(start_command(topology, *words, **environment))
+
+
+def _ended(topology: Path, *words: str, **environment: str) -> int:
+    """How a run over few records ends: natively it needs no Spark."""
+    run = _with_spark if environment[SWITCH] else exit_code
+    return run(topology, *words, **environment)
+
+
+def _die_in_turn(scene: Scene, points: Sequence[tuple[str, str]], run: Callable[..., int]) -> None:
+    for point, way in points:
         once = scene.folder / f"once-{uuid.uuid4().hex}"
         environment = {
             "MIRRORLAKE_CRASH": f"{point}:driver",
             "MIRRORLAKE_CRASH_ONCE": str(once),
             SWITCH: way,
         }
-        code = finish(start_run(scene.topology, "--once", **environment))
+        code = run(scene.topology, "run", "--once", **environment)
         log = (scene.folder / "run.log").read_text(encoding="utf-8")
         assert once.exists(), f"nobody came to {point}\n{log}"
         assert code == -9, f"{point}\n{log}"

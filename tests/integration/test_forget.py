@@ -5,7 +5,7 @@ undone."""
 import json
 import shutil
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 import mirrorlake
+from mirrorlake import failpoints
 from mirrorlake.cli.main import app
 from mirrorlake.failpoints import FORGET_POINTS
 from mirrorlake.lake.lake import Lake
@@ -177,26 +178,47 @@ def test_what_a_flow_still_needs_waits(
     scene.is_whole(replicate_once(spark, scene.topology).lake)
 
 
-@pytest.mark.parametrize(
-    "points", [FORGET_POINTS[:1], pytest.param(FORGET_POINTS, marks=pytest.mark.slow)]
-)
+class Death(BaseException):
+    """What none catches, as none catches a kill."""
+
+
+def dies_here(scene: Scene, person: str, point: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`forget` in this process, which comes no further than to a point."""
+
+    def reached(at: str) -> None:
+        if at == point:
+            raise Death
+
+    with monkeypatch.context() as patch:
+        patch.setattr(failpoints, "reached", reached)
+        with pytest.raises(Death):
+            scene.forget(person)
+
+
+def is_killed(scene: Scene, person: str, point: str, _: pytest.MonkeyPatch) -> None:
+    """The command in a process of its own, which is killed there."""
+    folder = scene.topology.parent
+    once, where = folder / point, ("--where", picked(person))
+    environment = {"MIRRORLAKE_CRASH": point, "MIRRORLAKE_CRASH_ONCE": str(once)}
+    words = ("forget", "--topic", scene.topic, *where, "--yes")
+    code = finish(start_command(scene.topology, *words, **environment))
+    assert once.exists() and code == -9, (folder / "run.log").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("dies", [dies_here, pytest.param(is_killed, marks=pytest.mark.slow)])
 def test_killed_while_it_forgets(
-    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, points: Sequence[str]
+    spark: SparkSession,
+    clusters: ClusterPair,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    dies: Callable[[Scene, str, str, pytest.MonkeyPatch], None],
 ) -> None:
     """Noted and not deleted, deleted and not said so: flows go on behind it, and the next call
     finishes."""
     scene = new_scene(clusters, tmp_path)
     land_only(spark, scene.topology)
-    for point, person in zip(points, PEOPLE, strict=False):
-        once = tmp_path / point
-        where = ("--where", picked(person))
-        environment = {"MIRRORLAKE_CRASH": point, "MIRRORLAKE_CRASH_ONCE": str(once)}
-        code = finish(
-            start_command(
-                scene.topology, "forget", "--topic", scene.topic, *where, "--yes", **environment
-            )
-        )
-        assert once.exists() and code == -9, (tmp_path / "run.log").read_text(encoding="utf-8")
+    for point, person in zip(FORGET_POINTS, PEOPLE, strict=False):
+        dies(scene, person, point, monkeypatch)
         scene.gone |= scene.of(person)
         if point == FORGET_POINTS[0]:
             scene.never_sent = scene.of(person)

@@ -225,8 +225,9 @@ def test_a_batch_of_which_spark_plans_no_part_is_not_taken_for_landed(
     assert_same(lake_of(spark, topology), clusters.east, clusters.west, names, 100)
 
 
+@pytest.mark.slow  # the same by a fake: tests/unit/landing/test_unread.py
 @pytest.mark.matrix(lake="catalog")
-@pytest.mark.parametrize("dies", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("dies", [False, True])
 def test_a_part_that_spark_leaves_out_is_told_by_its_offsets_and_landed_again_once(
     spark: SparkSession,
     clusters: ClusterPair,
@@ -304,6 +305,7 @@ def test_nothing_is_committed_of_what_is_landed_again_before_all_of_it_was_read(
         assert lake.rows(counted) == [{"n": 50_000, "m": 50_000}]
 
 
+@pytest.mark.slow  # that their names differ: tests/unit/landing/test_session_sink.py
 def test_two_lakes_of_one_session_land_each_its_own_cluster(
     spark: SparkSession,
     clusters: ClusterPair,

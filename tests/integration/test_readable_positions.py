@@ -132,7 +132,13 @@ def test_a_position_behind_the_end_of_its_topic_is_called_that(scene: Scene) -> 
     assert scene.position("west", group) == 100, "the sync moves it there too"
 
 
-@pytest.mark.parametrize("away", [False, True], ids=["planned", "unplanned"])
+@pytest.mark.parametrize(
+    "away",
+    [
+        pytest.param(False, id="planned"),
+        pytest.param(True, id="unplanned", marks=pytest.mark.slow),
+    ],
+)
 def test_positions_without_a_counterpart_are_named(scene: Scene, away: bool) -> None:
     """In a topic that is refused, in one that is paused, and in one that the flow does not
     select."""

@@ -107,7 +107,9 @@ ODD: Mapping[str, tuple[dict[str, str], NewRecord]] = {
 }
 
 
-@pytest.mark.parametrize("reason", ODD)
+@pytest.mark.parametrize(
+    "reason", ["INVALID_TIMESTAMP", pytest.param("INVALID_RECORD", marks=pytest.mark.slow)]
+)
 def test_odd_records_among_good_ones_of_their_batch_are_parked_alone(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, reason: str
 ) -> None:

@@ -15,6 +15,7 @@ from tests.support.metastore import Metastore, metastore_at
 from tests.support.replication import write_topology
 
 
+@pytest.mark.slow  # what Hive raises then: tests/unit/spark/test_causes.py
 def test_a_metastore_that_is_not_there(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     nowhere = metastore_at(port, tmp_path)

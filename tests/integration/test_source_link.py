@@ -26,6 +26,7 @@ from tests.support.slow_link import Link, LinkedCluster, linked_cluster
 from tests.support.waiting import until
 
 PATIENCE = 3.0
+SLOW = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ LOGS: dict[str, Callable[[Mapping[str, Any]], Log]] = {
 
 
 @pytest.fixture(
-    params=["native", "native, kept", pytest.param("in Python", marks=pytest.mark.slow)]
+    params=["native, kept", *(pytest.param(one, marks=SLOW) for one in ("native", "in Python"))]
 )
 def log_of(request: pytest.FixtureRequest) -> Iterator[Callable[[Mapping[str, str]], Log]]:
     """Opens a log by each of the readers; it is closed behind the test."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.clusters import ClusterPair
+from tests.support.jars import nowhere
 from tests.support.kafka import create_topic, numbered, read_topic, write
 from tests.support.replication import finish, start_command, write_topology
 
@@ -13,7 +14,8 @@ from tests.support.replication import finish, start_command, write_topology
 LANDING = {"small_batch_records": 0}
 
 
-@pytest.mark.parametrize("reader", ["auto", pytest.param("rows", marks=pytest.mark.slow)])
+@pytest.mark.slow  # by the ordinary reader test_before_spark.py does without, too
+@pytest.mark.parametrize("reader", ["auto", "rows"])
 def test_a_run_resolves_nothing(
     clusters: ClusterPair, topic_name: str, tmp_path: Path, reader: str
 ) -> None:
@@ -21,11 +23,7 @@ def test_a_run_resolves_nothing(
     write(clusters.east, topic_name, numbered(500, 2))
     flow = {"topics": [topic_name]}
     topology = write_topology(tmp_path, clusters.east, clusters.west, flow, LANDING)
-    nowhere = {
-        "MIRRORLAKE_CACHE": str(tmp_path / "jars"),
-        "MIRRORLAKE_IVY_SETTINGS": str(tmp_path / "none.xml"),
-    }
-    run = start_command(topology, "run", "--once", "--reader", reader, **nowhere)
+    run = start_command(topology, "run", "--once", "--reader", reader, **nowhere(tmp_path / "jars"))
     assert finish(run) == 0, (tmp_path / "run.log").read_text(encoding="utf-8")[-4000:]
     assert not (tmp_path / "jars").exists()
     sides = zip(

@@ -24,7 +24,7 @@ from mirrorlake.landing.gaps import LeftQuery
 from mirrorlake.landing.land import LandingQuery
 from mirrorlake.landing.ranges import offsets_document
 from mirrorlake.landing.receipts import receipt, reported_batch, unread
-from mirrorlake.landing.session_sink import SessionSink
+from mirrorlake.landing.session_sink import SessionSink, stream_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from tests.support.landing import job_in, lake_in, write_offsets
 
@@ -303,3 +303,21 @@ def test_what_tasks_have_read_is_told_in_either_form_of_a_row(observed: dict[str
     batch = reported_batch(json.dumps(report), {A: 5, B: 0})
     assert batch.planned == {A: (5, 8)}
     assert not unread(batch.planned, batch.receipts)
+
+
+def test_two_lakes_of_one_session_have_each_a_source_of_its_own(tmp_path: Path) -> None:
+    """Of one name the last one that is registered would be read for both."""
+
+    class Registered(Exception):
+        """It comes no further: what reads the source takes a real session."""
+
+    def register(source: Any) -> None:
+        raise Registered(source.name())
+
+    session: Any = SimpleNamespace(dataSource=SimpleNamespace(register=register))
+    names = set()
+    for lake_id in ("one", "other"):
+        with pytest.raises(Registered) as told:
+            stream_of(session, job_in(tmp_path), lake_id)
+        names.add(str(told.value))
+    assert len(names) == 2
