@@ -16,9 +16,11 @@ import mirrorlake
 from mirrorlake.errors import MirrorlakeError, ReplicationError
 from mirrorlake.lake.changes import WHOLE_LAKE
 from mirrorlake.landing.plan import LandingPlanner
+from mirrorlake.landing.sinks import PathSink
 from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.map_writer import MapWriter
+from mirrorlake.produce.shard_writing import ShardWriting
 from mirrorlake.run import control_loop, flow_worker, group_lease
 from mirrorlake.run.group_member import GroupMember
 from mirrorlake.run.upkeep import UpkeepWorker
@@ -49,9 +51,11 @@ STEPS: dict[str, tuple[object, str, BaseException]] = {
     "landing: start": (LandingWorker, "_land", OSError(28, "No space left on device")),
     "landing: watch": (LandingWorker, "_watch", Mute()),
     "landing: compare": (LandingPlanner, "differs", Panic()),
+    "landing: batch": (PathSink, "land", Panic()),
     "flow: make topics": (flow_worker.TargetTopics, "refresh", IndexError()),
     "flow: begin": (FlowProducer, "floors", Panic("a thread of Rust's")),
     "flow: batch": (FlowProducer, "_produce", OSError(28, "No space left on device")),
+    "flow: task": (ShardWriting, "write", Mute()),
     "flow: map": (MapWriter, "_append", Mute()),
 }
 #: Those of which only a continuous run has some.

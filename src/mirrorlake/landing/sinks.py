@@ -11,7 +11,8 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ from mirrorlake.landing.ranges import read_document
 from mirrorlake.landing.stage_file import ADDED, landed_of, write_parts
 from mirrorlake.landing.stage_rows import read_part
 from mirrorlake.offsets.positions import Ends, Ranges, offset_count, ranges_between
+from mirrorlake.spark.causes import cause_of
 from mirrorlake.spark.tasks import Done, dealt, run_by_spark, run_here
 
 if TYPE_CHECKING:  # few records are landed without a session
@@ -39,6 +41,20 @@ if TYPE_CHECKING:  # few records are landed without a session
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def _as_exceptions() -> Iterator[None]:
+    """Raise ReplicationError where a library ends by what is no Exception, as one in Rust does that
+    panics: py4j hands back no other, and Spark would wait for an answer for ever."""
+    try:
+        yield
+    except Exception:
+        raise
+    except BaseException as error:
+        raise ReplicationError(
+            f"a batch could not be landed, since a library failed in itself: {cause_of(error)}"
+        ) from error
 
 
 class PathSink:
@@ -68,7 +84,7 @@ class PathSink:
 
         def take(frame: "DataFrame", batch: int) -> None:
             end, noted = read_document(planned_end(checkpoint, batch))
-            with silence_in_words(self._job.alias, self._job.client):
+            with silence_in_words(self._job.alias, self._job.client), _as_exceptions():
                 self.take(end, noted, batch, frame.sparkSession)
 
         return writer.foreachBatch(take).start()
