@@ -9,7 +9,7 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame, Reader
-from mirrorlake.lake.rising_times import next_time_of_own, time_behind
+from mirrorlake.lake.rising_times import time_behind, time_of_change
 from mirrorlake.lake.states import States
 
 
@@ -27,7 +27,7 @@ class EventLog:
         """Record what control did, or was refused (`lake.changes.ChangeLog`)."""
         if not changes:
             return
-        now = next_time_of_own(self._lake, "newest_change")
+        now = time_of_change(self._lake)
         rows = [{"flow": flow, "at": now, **vars(change)} for change in changes]
         self._lake.append("changes", rows_of("changes", rows))
 

@@ -57,8 +57,8 @@ class Lake(SessionTables):
         self.stored_id: str | None = None
         self._checkpoints = checkpoints
         self._groups: dict[str, GroupCommit] = {}
-        #: When the newest row was noted, by the query that tells it (`lake.rising_times`).
-        self.noted_at: dict[str, datetime | None] = {}
+        #: When this process noted a change last (`lake.rising_times`).
+        self.changed_at: datetime | None = None
         #: Gets what this process commits.
         self.meter: LakeMeter = Unmeasured()
 

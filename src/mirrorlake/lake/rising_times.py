@@ -38,10 +38,10 @@ def next_time(reader: Reader, query: str) -> datetime:
     return time_behind(row["at"])
 
 
-def next_time_of_own(lake: Lake, query: str) -> datetime:
-    """The same of rows that no other process answers while this one notes them: behind the newest
-    one when this process began, and all that it has noted since. The lake is asked once, since in a
-    store each row costs two requests more than the one before."""
-    known = lake.noted_at
-    known[query] = at = time_behind(known[query]) if query in known else next_time(lake.now, query)
-    return at
+def time_of_change(lake: Lake) -> datetime:
+    """The same of a row of `changes`, which no other process answers: behind the newest one when
+    this process began, and all that it has noted since. The lake is asked once, since in a store
+    each row costs two requests more than the one before."""
+    known = lake.changed_at
+    lake.changed_at = next_time(lake.now, "newest_change") if known is None else time_behind(known)
+    return lake.changed_at

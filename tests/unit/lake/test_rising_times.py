@@ -34,7 +34,7 @@ def was_ahead(lake: Lake, table: str, *columns: str) -> None:
     """What a table has was noted by a clock that was an hour ahead, by another process that goes on
     meanwhile; of `changes` by one that has ended."""
     if table == "changes":
-        lake.noted_at.clear()
+        lake.changed_at = None
     later = {column: f"{column} + INTERVAL '1 hour'" for column in columns}
     DeltaTable(f"{lake.directory}/{table}").update(updates=later)
 
