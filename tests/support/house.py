@@ -7,7 +7,7 @@ SRC = Path(__file__).parents[2] / "src"
 ROOT = SRC / "mirrorlake"
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("attempts", "native", "threads"),
-    ("durations", "errors", "failpoints", "heaps", "no_pandas", "processes", "terminal"),
+    ("caches", "durations", "errors", "failpoints", "heaps", "no_pandas", "processes", "terminal"),
     ("extras", "naming", "offsets", "worker"),
     ("config",),
     ("kafka", "spark"),

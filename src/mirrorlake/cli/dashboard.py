@@ -42,9 +42,10 @@ def dashboard(
         return
     known.short = False  # the same queries again and again: it pays to compile them
     reader = DashboardReader(known.reader, shown)
-    page = render(shown, None, refresh, place)
-    newest = Snapshots(in_words(reader.read), refresh).newest
-    with DashboardServer(page, newest, port) as server:
+    snapshots = Snapshots(in_words(reader.read), refresh)
+    with DashboardServer("", snapshots.newest, port) as server:
+        snapshots.begin()
+        server.page = render(shown, None, refresh, place).encode()
         shared.say(f"dashboard at {server.url} (Ctrl-C ends it)")
         if not no_open:
             webbrowser.open(server.url)

@@ -8,7 +8,9 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -31,17 +33,23 @@ logger = logging.getLogger(__name__)
 DataVersion = tuple[tuple[str, int], ...] | None
 
 
-def data_version(directory: Place | None, query: str) -> DataVersion:
-    """The mark of a query over the lake in `directory` (None in a catalog), as of now: one whose
-    tables have no new commits gives what it gave, unless it depends on the time. Which tables it
-    reads is known by their names in its text, and in that of the views that it names: a word too
-    many only means one more read."""
+def data_version(newest: Callable[[str], int] | None, query: str) -> DataVersion:
+    """The mark of a query, by the newest commits of tables (None in a catalog): one whose tables
+    have no new commits gives what it gave, unless it depends on the time. Which tables it reads is
+    known by their names in its text, and in that of the views that it names: a word too many only
+    means one more read."""
     words = _words(query)
-    if directory is None or "current_timestamp" in words:
+    if newest is None or "current_timestamp" in words:
         return None
-    return tuple(
-        (table, DeltaLog(directory / table).newest()) for table in TABLES if table in words
-    )
+    return tuple((table, newest(table)) for table in TABLES if table in words)
+
+
+def newest_of(directory: Place | None) -> Callable[[str], int] | None:
+    """Gives the newest commits of tables of the lake in `directory`, each asked for once; None in a
+    catalog."""
+    if directory is None:
+        return None
+    return cache(lambda table: DeltaLog(directory / table).newest())
 
 
 def _words(text: str) -> set[str]:
@@ -96,9 +104,11 @@ class DashboardReader:
         began = time.monotonic()
         self._lake.refresh()
         times = self._dashboard.time_columns()
-        datasets = {}
+        newest, datasets = newest_of(self._lake.directory), {}
         for dataset in self._dashboard.datasets:
-            datasets[dataset.name] = self._read(dataset, times.get(dataset.name))
+            # before the query, so that no commit is missed
+            mark = data_version(newest, dataset.query)
+            datasets[dataset.name] = self._read(dataset, mark, times.get(dataset.name))
         now = datetime.now(timezone.utc)
         return {
             "at": int(now.timestamp() * 1000),
@@ -106,9 +116,7 @@ class DashboardReader:
             "datasets": datasets,
         }
 
-    def _read(self, dataset: Dataset, time_column: str | None) -> dict[str, Any]:
-        # before the query, so that no commit is missed
-        mark = data_version(self._lake.directory, dataset.query)
+    def _read(self, dataset: Dataset, mark: DataVersion, time_column: str | None) -> dict[str, Any]:
         known = self._known.get(dataset.name)
         if known is not None and mark is not None and known[0] == mark:
             return known[1]
@@ -158,8 +166,8 @@ class Snapshots:
     """What the page is answered with: read again when a browser asks and the last answer is old
     enough.
 
-    While no browser asks, nothing is read. Many lookers share one answer, and one reader works at a
-    time.
+    While no browser asks, nothing is read but the first answer. Many lookers share one answer, and
+    one reader works at a time.
     """
 
     def __init__(
@@ -174,6 +182,11 @@ class Snapshots:
         self._use = threading.Lock()
         self._answer: bytes | None = None
         self._read_again_at = 0.0
+
+    def begin(self) -> None:
+        """Read the first answer meanwhile. What that fails with, the first browser that asks is
+        told by its own reading."""
+        ThreadPoolExecutor(1, "the first rows of the dashboard").submit(self.newest)
 
     def newest(self) -> bytes:
         """The JSON document, at most `seconds` old unless reading takes long. Raises LakeError."""

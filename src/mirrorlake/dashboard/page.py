@@ -3,11 +3,13 @@ elsewhere."""
 
 import base64
 import hashlib
+from importlib.metadata import version
 from importlib.resources import files
 from typing import Any, get_args
 
 import vl_convert
 
+from mirrorlake.caches import cached_text
 from mirrorlake.dashboard.charts import chart
 from mirrorlake.dashboard.data import to_json
 from mirrorlake.dashboard.model import Dashboard, filter_targets, plan_fields
@@ -36,7 +38,7 @@ def render(
     but its own scripts.
     """
     state = {"dashboard": document(dashboard), "data": data, "refresh": refresh, "place": place}
-    css, scripts = _static("page.css"), [vl_convert.javascript_bundle(_EMBED), _own_script(state)]
+    css, scripts = _static("page.css"), [_vega(), _own_script(state)]
     parts = [
         "default-src 'none'",
         "script-src " + " ".join(_digest(script) for script in scripts),
@@ -54,6 +56,13 @@ def render(
     ):
         page = page.replace(f"<!--{name}-->", text)
     return page
+
+
+def _vega() -> str:
+    """Vega's scripts, which are those of a version; to make them takes a second of CPU."""
+    made_of = f"{version('vl-convert-python')} {_EMBED}"
+    name = hashlib.sha256(made_of.encode()).hexdigest()[:16]
+    return cached_text(f"dashboard/{name}.js", lambda: vl_convert.javascript_bundle(_EMBED))
 
 
 def document(dashboard: Dashboard) -> dict[str, Any]:

@@ -21,7 +21,8 @@ class DashboardServer(ThreadingHTTPServer):
     daemon_threads = False
 
     def __init__(self, page: str, newest: Callable[[], bytes], port: int) -> None:
-        """Listen; port 0 is any free one. Raises InputError when the port is taken."""
+        """Listen; port 0 is any free one. The page may be another one by the time that it answers.
+        Raises InputError when the port is taken."""
         self.page = page.encode()
         self.newest = newest
         try:

@@ -22,6 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from shutil import rmtree
 
+from mirrorlake.caches import cache_root
 from mirrorlake.errors import InputError
 from mirrorlake.extras import missing
 from mirrorlake.spark.java import find_java
@@ -114,8 +115,7 @@ def jars_of(jar_set: JarSet, progress: Say | None = None) -> list[Path]:
 def cache_folder() -> Path:
     """Return the folder of all jar sets: `$MIRRORLAKE_CACHE/jars`, or
     `~/.cache/mirrorlake/jars`."""
-    chosen = os.environ.get("MIRRORLAKE_CACHE") or "~/.cache/mirrorlake"
-    return Path(chosen).expanduser().absolute() / "jars"
+    return cache_root() / "jars"
 
 
 def pyspark_jars() -> Path:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import altair as alt
 import pytest
 
 from mirrorlake.config.objectives import Objectives
@@ -19,6 +20,7 @@ from mirrorlake.dashboard.model import (
     load_dashboard,
     shipped_text,
 )
+from mirrorlake.dashboard.page import document
 from mirrorlake.errors import InputError
 from mirrorlake.lake.definitions import TABLES, VIEWS
 
@@ -236,3 +238,16 @@ def test_colours_of_numbers_begin_at_the_default_objectives_and_at_half_of_them(
                     "fieldName"
                 ]
     assert seen == {(name, counter) for name in limits for counter in (True, False)}
+
+
+def test_what_is_drawn_is_vega_lite() -> None:
+    """Drawing leaves that unchecked, which takes long."""
+    drawn = [
+        widget["spec"]
+        for page in document(load_dashboard())["pages"]
+        for widget in page["widgets"]
+        if widget["kind"] == "chart"
+    ]
+    assert len(drawn) >= 10
+    for spec in drawn:
+        alt.Chart.from_dict(spec, validate=True)

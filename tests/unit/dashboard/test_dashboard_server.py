@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrorlake.dashboard.data import Snapshots, data_version, to_json
+from mirrorlake.dashboard.data import Snapshots, data_version, newest_of, to_json
 from mirrorlake.dashboard.model import load_dashboard
 from mirrorlake.dashboard.page import render
 from mirrorlake.dashboard.server import DashboardServer
@@ -87,6 +87,25 @@ def test_many_lookers_share_one_read() -> None:
     assert (len(reads), len(set(found))) == (1, 1)
 
 
+def test_the_first_answer_is_read_before_a_browser_asks() -> None:
+    """One that fails is read again for the browser, which is told why."""
+    answers = iter([LakeError("the store is away"), {"n": 1}])
+    began, read = threading.Event(), threading.Event()
+
+    def first() -> dict[str, object]:
+        began.set()
+        answer = next(answers)
+        if isinstance(answer, LakeError):
+            read.set()
+            raise answer
+        return answer
+
+    snapshots = Snapshots(first, 10)
+    snapshots.begin()
+    assert began.wait(30) and read.wait(30)
+    assert json.loads(snapshots.newest()) == {"n": 1}
+
+
 def test_an_old_answer_is_read_anew() -> None:
     answers = iter([{"n": 1}, {"n": 2}])
     now = [0.0]
@@ -118,8 +137,9 @@ def test_a_mark_changes_with_the_tables_of_a_query(tmp_path: Path) -> None:
         (tmp_path / table / "_delta_log" / f"{0:020}.json").touch()
 
     def marks() -> dict[str, object]:
+        newest = newest_of(place_of(tmp_path))
         return {
-            dataset.name: data_version(place_of(tmp_path), dataset.query)
+            dataset.name: data_version(newest, dataset.query)
             for dataset in load_dashboard().datasets
         }
 
@@ -132,7 +152,7 @@ def test_a_mark_changes_with_the_tables_of_a_query(tmp_path: Path) -> None:
     # A lag grows while nobody reads; what is of a time to come ends to be by itself.
     lags = {"ds_lag", "ds_lag_history", "ds_groups", "ds_group_positions"}
     assert tells_the_time == {"ds_flows", "ds_open_incidents", "ds_incidents", *lags}
-    assert data_version(None, "SELECT 1 FROM changes") is None
+    assert data_version(newest_of(None), "SELECT 1 FROM changes") is None
 
 
 def test_what_stands_in_a_script_cannot_end_it() -> None:
