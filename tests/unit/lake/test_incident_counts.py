@@ -5,6 +5,7 @@ from typing import Any
 
 from mirrorlake.errors import TargetRefused
 from mirrorlake.lake.incidents import IncidentKey, Incidents
+from mirrorlake.lake.reader import QueryRows
 
 
 class Table:
@@ -14,11 +15,16 @@ class Table:
         self.rows: list[dict[str, Any]] = []
         self.asked = 0
 
-    def ask_table(self, _name: str) -> list[dict[str, Any]]:
+    def ask_table(self, _name: str) -> QueryRows:
         self.asked += 1
-        return self.rows
+        return QueryRows(self.rows, ("flow", "kind", "topic", "partition", "generation"))
 
-    def ask(self, _name: str, **_more: object) -> list[dict[str, Any]]:
+    @property
+    def reader(self) -> "Table":
+        """As it was asked last."""
+        return self
+
+    def query_rows(self, _name: str, **_more: object) -> list[dict[str, Any]]:
         return []
 
     def append(self, *_what: object) -> None:
