@@ -3,7 +3,7 @@ rest goes on."""
 
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,19 @@ from tests.support.clusters import ClusterPair
 from tests.support.frozen import frozen
 from tests.support.groups import checkpoints_of, commit_all, delete_groups
 from tests.support.half_alive import ThreeBrokers, three_brokers
-from tests.support.kafka import create_topic, numbered, write
+from tests.support.kafka import NewRecord, create_topic, numbered, record_count, write
 from tests.support.lake_rows import now_of
 from tests.support.replication import FLOW, replicate_once, write_topology
+from tests.support.topologies import incidents, live, write_flows
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 
 RECORDS = 300
 GROUPS = 12
+#: Partitions of one copy over three brokers, for how long the others may hold up those that are
+#: led, seconds, and in how many commits 400 incidents may be told and closed.
+WIDE, HELD_UP_SECONDS, COMMITS = 600, 45.0, 12
 CHECKPOINTED = f"SELECT group_id, reason FROM group_positions WHERE flow = '{FLOW}'"
 
 
@@ -107,6 +112,54 @@ def test_groups_of_a_coordinator_that_is_away_are_unknown_and_not_gone(
     code, found = call(topology, "failover", "--flow", FLOW, "--all-groups")
     assert code == 0, found["left"]
     assert {row["group"] for row in found["groups"]} == groups - {gone}
+
+
+def test_hundreds_of_partitions_without_a_leader_hold_up_none_of_the_others(
+    spark: SparkSession, east: ThreeBrokers, clusters: ClusterPair, tmp_path: Path
+) -> None:
+    """They are told together for both flows, and closed together."""
+    topic = f"wide-{uuid.uuid4().hex[:6]}"
+    create_topic(east.address, topic, WIDE)
+    commit_all(east.address, topic, ["reads"], 0, partitions=1)  # positions are kept from then on
+    delete_groups(east.address, {"reads"})
+    targets = {"west": clusters.west, "north": clusters.east}
+    flows = {f"east->{name}": {"topics": [topic]} for name in targets}
+    topology = write_flows(tmp_path, {"east": east.address, **targets}, flows)
+    leaders = east.leaders(topic)
+    away = leaders[0]
+    lost = [number for number, leader in leaders.items() if leader == away]
+    led = sorted(leaders.keys() - lost)
+    assert len(lost) > WIDE / 4
+    written = 0
+
+    def write_to(numbers: Iterable[int]) -> None:
+        nonlocal written
+        records = [NewRecord(b"%d" % number, partition=number) for number in numbers]
+        write(east.address, topic, records)
+        written += len(records)
+
+    def arrived() -> bool:
+        counts = [record_count(address, f"east.{topic}") for address in targets.values()]
+        return counts == [written, written]
+
+    def told() -> int:
+        return len(incidents(run.lake, "source_refused"))
+
+    with live(spark, topology) as run:
+        write_to(leaders)
+        until(arrived, "all are there", 150)
+        east.kill(away)
+        write_to(led)
+        until(arrived, "what has a leader goes on", HELD_UP_SECONDS)
+        until(told, "each of the others is told, of both flows", gives=2 * len(lost))
+        write_to(led)
+        until(arrived, "it goes on beside them", HELD_UP_SECONDS)
+        east.bring_back(away)
+        write_to(leaders)
+        until(arrived, "all go on", 150)
+        until(lambda: not incidents(run.lake), "and nothing is told any more")
+        commits = run.lake.version_of("incidents")
+    assert commits < COMMITS, commits
 
 
 def test_one_bad_coordinator_holds_up_its_own_groups_only(east: ThreeBrokers) -> None:
