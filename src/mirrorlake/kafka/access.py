@@ -15,6 +15,7 @@ from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 from mirrorlake.kafka.chunks import chunks
 from mirrorlake.kafka.controller import ask_controller
 from mirrorlake.kafka.refusals import is_answer, not_described, reason_of
+from mirrorlake.native.topic_describer import Description
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ def described(client: AdminClient, topics: Collection[str]) -> dict[str, TopicAc
 
 def answers_about(
     client: AdminClient, topics: Collection[str], rights: bool = False
-) -> dict[str, TopicDescription | KafkaError]:
+) -> dict[str, TopicDescription | Description | KafkaError]:
     """Ask about topics, in one request: what each is, with our `rights`, or the error that a broker
     answers about it. Raises KafkaException when no broker answers."""
     names = TopicCollection(list(topics))
@@ -70,7 +71,7 @@ def answers_about(
             names, include_authorized_operations=rights, request_timeout=seconds
         ),
     )
-    answers: dict[str, TopicDescription | KafkaError] = {}
+    answers: dict[str, TopicDescription | Description | KafkaError] = {}
     for name, future in futures.items():
         try:
             answers[name] = future.result()
