@@ -186,6 +186,7 @@ class Snapshots:
     def begin(self) -> None:
         """Read the first answer meanwhile. What that fails with, the first browser that asks is
         told by its own reading."""
+        # whose thread is waited for at the end, as those of the server: it may be in DuckDB
         ThreadPoolExecutor(1, "the first rows of the dashboard").submit(self.newest)
 
     def newest(self) -> bytes:

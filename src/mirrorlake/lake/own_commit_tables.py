@@ -144,7 +144,7 @@ class OwnCommitTables(PathTables):
         self._checkpoints[table] = version
         try:
             self._checkpoint(table, self._now(table))
-        except (DeltaError, OSError) as error:
+        except (DeltaError, OSError, ValueError) as error:  # the last of a hint that is damaged
             logger.warning("the log of table %s has no newer checkpoint: %s", table, error)
 
     def _is_due(self, table: str, version: int) -> bool:

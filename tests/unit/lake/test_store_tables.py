@@ -293,6 +293,20 @@ def test_in_a_store_checkpoints_are_near_while_they_are_small(
     assert kinds(place) == sorted(["first", *map(str, range(2, 13))])
 
 
+def test_a_damaged_hint_fails_no_commit(
+    place: Place, tables: OwnCommitTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is looked at behind the commit, for how large the checkpoint is."""
+
+    def damaged(_log: Place) -> None:
+        raise ValueError("it names no version")
+
+    monkeypatch.setattr(own_commit_tables, "_CHECKPOINT_EVERY", 2)
+    monkeypatch.setattr(own_commit_tables, "hinted", damaged)
+    tables.append("changes", row("second"), "a", 2)
+    assert kinds(place) == ["first", "second"]
+
+
 class Held:
     """Holds back what is asked for commits, until it is let go."""
 
