@@ -1,5 +1,6 @@
 """What becomes of reading when the way to a cluster is slow, is cut, or lets nobody in any more."""
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import KafkaException, Producer
 from pyspark.sql import SparkSession
 
 from mirrorlake.errors import AuthenticationFailed
@@ -15,6 +17,7 @@ from mirrorlake.kafka.log import Log
 from mirrorlake.kafka.python_log import PythonLog
 from mirrorlake.native.reader import NativeReader
 from mirrorlake.native.silence import ClusterSilent
+from mirrorlake.threads import in_thread
 from mirrorlake.verify import log_reader
 from mirrorlake.verify.log_reader import LogReader
 from mirrorlake.verify.throttle import Throttle
@@ -175,3 +178,51 @@ def test_a_run_with_an_end_comes_to_it_over_a_slow_link(
 
 def _batches(log: Log, topic: str, partition: int) -> list[pa.RecordBatch]:
     return [batch for _, batch in log.read({(topic, partition): (0, 10)})]
+
+
+@pytest.fixture
+def large_record(linked: LinkedCluster, topic_name: str) -> Iterator[int]:
+    """One record, whose size is given, that takes more than twice as long over the open link as
+    something silent is waited for."""
+    size = int(2.5 * PATIENCE * BYTES_PER_SECOND)
+    bootstrap = linked.cluster.bootstrap_servers
+    create_topic(bootstrap, topic_name, max_message_bytes=str(2 * size))
+    producer = Producer({"bootstrap.servers": bootstrap, "message.max.bytes": 2 * size})
+    producer.produce(topic_name, os.urandom(size))
+    assert producer.flush(30) == 0
+    linked.open.bytes_per_second = BYTES_PER_SECOND
+    yield size
+    linked.open.bytes_per_second = None
+
+
+def test_a_record_that_is_on_its_way_is_waited_for(
+    linked: LinkedCluster,
+    log_of: Callable[[Mapping[str, str]], Log],
+    large_record: int,
+    topic_name: str,
+) -> None:
+    log = log_of({"bootstrap.servers": linked.open.address})
+    began = time.monotonic()
+    ((_, rows),) = log.read({(topic_name, 0): (0, 1)})
+    assert len(rows["value"][0].as_py()) == large_record
+    assert time.monotonic() - began > 2 * PATIENCE, "the link is no slow one"
+
+
+@SLOW
+def test_a_record_that_stops_on_its_way_is_told(
+    linked: LinkedCluster,
+    log_of: Callable[[Mapping[str, str]], Log],
+    large_record: int,
+    topic_name: str,
+) -> None:
+    log = log_of({"bootstrap.servers": linked.open.address})
+    passed = linked.open.passed
+
+    def stop() -> None:
+        until(lambda: linked.open.passed > passed + large_record // 4, "some of it has come", 30)
+        linked.open.bytes_per_second = 1
+
+    stopping = in_thread("stops the link", stop)
+    with pytest.raises(KafkaException):
+        list(log.read({(topic_name, 0): (0, 1)}))
+    stopping.result()

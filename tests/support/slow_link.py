@@ -55,7 +55,8 @@ class Link:
     `requests` what it is asked, by Kafka's numbers."""
 
     def __init__(self, behind: int) -> None:
-        self.bytes_per_second: int | None = None
+        self._bytes_per_second: int | None = None
+        self._changed = threading.Event()
         self.passed = 0
         self.requests: Counter[int] = Counter()
         self.behind = behind
@@ -65,6 +66,16 @@ class Link:
         self._server = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._server.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def bytes_per_second(self) -> int | None:
+        """How much passes; what waits for an earlier pace passes at once when it is set."""
+        return self._bytes_per_second
+
+    @bytes_per_second.setter
+    def bytes_per_second(self, pace: int | None) -> None:
+        self._bytes_per_second, self._free_at = pace, 0.0
+        self._changed.set()
 
     def cut(self) -> None:
         """End all connections."""
@@ -115,10 +126,11 @@ class Link:
         """Wait until the link has come to the end of so many bytes."""
         with self._turn:
             self.passed += size
-            if self.bytes_per_second is None:
+            self._changed.clear()
+            if (pace := self._bytes_per_second) is None:
                 return
-            self._free_at = max(self._free_at, time.monotonic()) + size / self.bytes_per_second
-            time.sleep(max(0.0, self._free_at - time.monotonic()))
+            self._free_at = max(self._free_at, time.monotonic()) + size / pace
+            self._changed.wait(max(0.0, self._free_at - time.monotonic()))
 
 
 @dataclass

@@ -5,8 +5,8 @@ When a range is over, `native/reader.py` says.
 """
 
 import logging
-import time
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from operator import methodcaller
 from typing import Any
 
@@ -16,9 +16,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from mirrorlake.kafka.refusals import is_about_group
 from mirrorlake.native import PATIENCE_SECONDS
 from mirrorlake.native.columns import HEADERS, SCHEMA
-from mirrorlake.native.consumer_settings import consumer_settings
+from mirrorlake.native.consumer_settings import SEND_SIZE, consumer_settings
 from mirrorlake.native.reader import KEPT
-from mirrorlake.native.silence import ClusterSilent, Complaints, no_record
+from mirrorlake.native.received import bytes_received
+from mirrorlake.native.silence import ClusterSilent, Complaints, Silence, no_record
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition
 
 logger = logging.getLogger(__name__)
@@ -44,11 +45,13 @@ class PythonLog:
         patience_seconds: float = PATIENCE_SECONDS,
         small_answers: bool = False,
     ) -> None:
-        self._keep, self._patience = keep, patience_seconds
+        self._keep = keep
         self._complaints = Complaints()
         # One that stays at the ends of logs would ask the brokers fifty times a second.
         waiting = {"fetch.wait.max.ms": 500} if keep else {}
         effective = consumer_settings({**waiting, **settings}, small_answers)
+        received = partial(bytes_received, int(effective[SEND_SIZE]))
+        self._silence = Silence(patience_seconds, received)
         group = {"group.id": settings.get("group.id") or _GROUP}
         own = {"logger": logger, "error_cb": self._complaints.note}
         self._consumer = Consumer({**effective, **group, **own})
@@ -73,7 +76,8 @@ class PythonLog:
         self.keep_prefetched(ends)
         self._assign({key: ranges[key][0] for key in ends})
         taken, self._ahead = self._ahead, []
-        finished, heard = False, time.monotonic()
+        finished = False
+        self._silence.heard()
         try:
             while True:
                 yield from self._sorted(taken, ends).items()
@@ -83,8 +87,9 @@ class PythonLog:
                 if over and (not self._keep or len(self._ahead) > KEPT):
                     self.leave(over)
                 if taken := self._take():
-                    heard, self._complaints.last = time.monotonic(), None
-                elif time.monotonic() - heard > self._patience:
+                    self._complaints.last = None
+                    self._silence.heard()
+                elif self._silence.is_too_long():
                     raise self._silent(ends)
         finally:
             if not (finished and self._keep):
@@ -173,12 +178,13 @@ class PythonLog:
 
     def _silent(self, ends: Mapping[TopicAndPartition, int]) -> KafkaException:
         """Why nothing comes: whether any broker answers says whether it is about the partitions."""
+        silent = self._silence.seconds
         try:
             self._consumer.list_topics(next(iter(self._next))[0], _ANY_BROKER_SECONDS)
         except KafkaException as error:
             return ClusterSilent(self._complaints.last or error.args[0])
         waiting = [f"{t}-{p}" for t, p in self._next if not self._is_over((t, p), ends[t, p])]
-        return no_record(waiting, self._patience, self._complaints.last)
+        return no_record(waiting, silent, self._complaints.last)
 
 
 def _place(message: Message) -> TopicAndPartition:

@@ -3,6 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from mirrorlake.native.received import own_send_size
+
+#: By which the connections of a client are known (`received.py`).
+SEND_SIZE = "socket.send.buffer.bytes"
 #: What it takes to know when a range is over (`native/reader.py`).
 _REQUIRED: Mapping[str, str | int | bool] = {
     # with one librdkafka looks for its coordinator, which takes a right on the group
@@ -31,6 +35,7 @@ _TUNED: Mapping[str, str | int | bool] = {
     "fetch.queue.backoff.ms": 10,
     "queued.max.messages.kbytes": 16 << 10,
     "queued.min.messages": 1_000_000,  # the bytes are the bound
+    "socket.timeout.ms": 300_000,  # of a whole answer: see `silence.Silence`
 }
 #: Of a reader over a link of which an answer of the size above may take as long as a dead one is
 #: waited for.
@@ -45,4 +50,4 @@ def consumer_settings(settings: Mapping[str, Any], small_answers: bool) -> dict[
     """The settings of a client that reads ranges (`kafka.log.open_log` says how), those of its user
     among them."""
     answers = _SMALL_ANSWERS if small_answers else {}
-    return {**_TUNED, **answers, **settings, **_REQUIRED}
+    return {SEND_SIZE: own_send_size(), **_TUNED, **answers, **settings, **_REQUIRED}

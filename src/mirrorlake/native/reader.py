@@ -8,9 +8,9 @@ compaction left.
 """
 
 import ctypes as C
-import time
 from collections.abc import Collection, Container, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,12 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.native import PATIENCE_SECONDS, columns
 from mirrorlake.native.columns import ColumnBuffers
-from mirrorlake.native.consumer_settings import consumer_settings
+from mirrorlake.native.consumer_settings import SEND_SIZE, consumer_settings
 from mirrorlake.native.library import COUNTED, Surveyed, library
 from mirrorlake.native.queued_consumer import QueuedConsumer
 from mirrorlake.native.range_table import FORGOTTEN, NOWHERE, UNKNOWN, Partition, RangeTable
-from mirrorlake.native.silence import ClusterSilent, Complaints, no_record
+from mirrorlake.native.received import bytes_received
+from mirrorlake.native.silence import ClusterSilent, Complaints, Silence, no_record
 
 #: Messages that are taken at a time, at most, and how long they are waited for, ms.
 _MESSAGES, _WAIT_MS = 50_000, 25
@@ -52,9 +53,10 @@ class NativeReader:
     ) -> None:
         self._library = library()
         self._keep = keep
-        self._patience = patience_seconds
         self._complaints = Complaints()  # of the cluster, since something came of it
         effective = consumer_settings(settings, small_answers)
+        received = partial(bytes_received, int(effective[SEND_SIZE]))
+        self._silence = Silence(patience_seconds, received)
         self._consumer = QueuedConsumer(effective, self._complaints.note)
         self._table = RangeTable()
         #: Partitions that are assigned, and of which nothing is fetched between two reads.
@@ -66,7 +68,6 @@ class NativeReader:
         self._messages = np.zeros(_MESSAGES + 2 * KEPT, np.uint64)
         self._kept = 0
         self._most = _MESSAGES  # as many as are about _BYTES, by the last ones
-        self._heard = 0.0
 
     def read(
         self, ranges: Mapping[Partition, tuple[int, int]]
@@ -77,14 +78,15 @@ class NativeReader:
             yield from self._columns(self._kept)
         self._reach_log_ends()
         self._finish()  # who stopped reading in the middle may have left more than is kept
-        self._heard = time.monotonic()
+        self._silence.heard()
         while (left := self._left()) > 0:
             # Not more than are wanted: else the last ones would be waited for.
             taken = self._take(min(self._most, left))
             if taken > 0:
-                self._heard, self._complaints.last = time.monotonic(), None
+                self._complaints.last = None
+                self._silence.heard()
                 yield from self._columns(taken)
-            elif time.monotonic() - self._heard > self._patience:
+            elif self._silence.is_too_long():
                 raise self._silent()
             self._finish()
 
@@ -292,9 +294,10 @@ class NativeReader:
         )
 
     def _silent(self) -> KafkaException:
+        silent = self._silence.seconds
         open_ = [f"{topic}-{partition}" for topic, partition in self._keys(self._open)]
         # The answer says whether it is about these partitions: the leader of some may be away while
         # others answer.
         if code := self._consumer.look_up(_ANY_BROKER_MS):
             return ClusterSilent(self._complaints.last or KafkaError(code))
-        return no_record(open_, self._patience, self._complaints.last)
+        return no_record(open_, silent, self._complaints.last)

@@ -1,9 +1,17 @@
-"""Why a client of a cluster gives nothing: what it complains of, and what is raised when partitions
-that are read are silent."""
+"""Why a client of a cluster gives nothing: how long that is waited for, what it complains of, and
+what is raised when partitions that are read are silent."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 
 from confluent_kafka import KafkaError, KafkaException
+
+#: How much must come by one connection for an answer to be on its way, bytes a second: several
+#: times what a client hears of the cluster itself.
+LEAST_BYTES = 32 << 10
+#: How long an answer that is on its way is waited for, seconds: less than `socket.timeout.ms` of
+#: readers (`consumer_settings.py`).
+MOST_SECONDS = 280.0
 
 
 class ClusterSilent(KafkaException):  # type: ignore[misc]
@@ -23,12 +31,59 @@ class Complaints:
             self.last = error
 
 
+class Silence:
+    """How long a client has given no record, since it was `heard`: `allowed` seconds are waited
+    for, and more while an answer is on its way, which is a large record over a slow link.
+    `received` says how many bytes have come by each of its connections; it is asked once most of
+    the time is over."""
+
+    def __init__(
+        self,
+        allowed: float,
+        received: Callable[[], Mapping[int, int]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._allowed = allowed
+        self._look = allowed / 4
+        self._received = received
+        self._clock = clock
+        self.heard()
+
+    def heard(self) -> None:
+        """A record came, or reading begins."""
+        self._since = self._clock()
+        self._due = self._since + self._allowed
+        self._before: Mapping[int, int] | None = None
+
+    @property
+    def seconds(self) -> float:
+        """How long no record has come."""
+        return self._clock() - self._since
+
+    def is_too_long(self) -> bool:
+        """Whether nothing is waited for any more. To be asked several times a second."""
+        now = self._clock()
+        if self._before is None and now >= self._due - self._look:
+            self._before = self._received()
+        if now < self._due:
+            return False
+        if now - self._since >= MOST_SECONDS or not self._is_on_its_way():
+            return True
+        self._due = now + self._look
+        return False
+
+    def _is_on_its_way(self) -> bool:
+        before, self._before = self._before or {}, self._received()
+        most = max((count - before.get(port, 0) for port, count in self._before.items()), default=0)
+        return most >= LEAST_BYTES * self._look
+
+
 def no_record(
-    places: Sequence[str], patience_seconds: float, complaint: KafkaError | None
+    places: Sequence[str], silent_seconds: float, complaint: KafkaError | None
 ) -> KafkaException:
     """The error for partitions, by name, that gave nothing for so long although brokers answer."""
     text = (
-        f"{', '.join(places[:3])} gave no record for {patience_seconds:.0f} s, of {len(places)} "
+        f"{', '.join(places[:3])} gave no record for {silent_seconds:.0f} s, of {len(places)} "
         "that are read"
     )
     if complaint is not None:
