@@ -87,10 +87,12 @@ def _decisions(lake: Lake) -> list[Any]:
         if target_decision.resolution in ("again", "continue", "stop")
     ]
     source = [item for item in decisions_of(lake, "east") if item.resolution != "acknowledge"]
-    known = lake.ask("acknowledged_differences", flow=FLOW)
+    differences = [
+        row for row in lake.ask("mirror_incidents", flow=FLOW) if row["kind"] == "content_differs"
+    ]
     return [
         Incidents(lake).decided(FLOW, lambda _: LivingMirror(None, None)),
         sorted(map(repr, source)),
         ours,
-        known,
+        differences,
     ]

@@ -144,12 +144,14 @@ def _stopped(
     for extent in extents:
         key = (extent.topic, extent.partition)
         newest[key] = max(newest[key], extent.target_generation)
-    return {
-        PartitionGeneration.from_row(row): row["first_offset"] or 0
-        for row in lake.query_rows("stopped_ends", flow=flow.name)
-        if (key := (row["topic"], row["partition"])) in newest
+    stopped = [
+        (PartitionGeneration.from_row(row), row["first_offset"] or 0)
+        for row in lake.query_rows("mirror_incidents", flow=flow.name)
+        if row["resolution"] == "stop"
+        and (key := (row["topic"], row["partition"])) in newest
         and LivingMirror(flow.target_topic(row["topic"]), newest[key]).is_of(row)
-    }
+    ]
+    return dict(sorted(stopped, reverse=True))  # of several the first one
 
 
 def _alert(place: Mapping[str, Any], name: str, missing: int, detail: str) -> dict[str, Any]:

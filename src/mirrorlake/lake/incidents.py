@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from mirrorlake.errors import MirrorlakeError, ReplicationError, first_line
+from mirrorlake.errors import ContentDiffers, MirrorlakeError, ReplicationError, first_line
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.other_logs import other_logs
@@ -206,10 +206,12 @@ class Incidents:
     def refused(self, flow: str) -> list[WaitingPartition]:
         """Partitions that stopped at a record, or for a lost position, and that no operator decided
         about."""
-        rows = self._lake.ask("refusals", flow=flow)
+        rows = self._lake.ask("mirror_incidents", flow=flow)
         names = WaitingPartition._fields
         return [
-            WaitingPartition(**{name: row[name] for name in names}) for row in rows if row["open"]
+            WaitingPartition(**{name: row[name] for name in names})
+            for row in rows
+            if row["open"] and row["kind"] != ContentDiffers.incident_kind
         ]
 
     def decided(self, flow: str, mirror: Callable[[str], LivingMirror]) -> Decided:
@@ -226,7 +228,7 @@ class Incidents:
         foreign: dict[PartitionGeneration, int] = {}
         lost: dict[TopicAndPartition, Lost] = {}
         again: dict[PartitionGeneration, int] = {}
-        rows = self._lake.ask("refusals", flow=flow)
+        rows = self._lake.ask("mirror_incidents", flow=flow)
         for row in sorted(rows, key=lambda row: row["at"]):
             place = PartitionGeneration.from_row(row)
             offsets = [(row["first_offset"], row["last_offset"])]

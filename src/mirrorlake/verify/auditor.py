@@ -235,8 +235,11 @@ class Auditor:
                 error = ContentDiffers(message, **place._asdict(), **at)
                 errors.setdefault(place, error)
         names = (*PartitionGeneration._fields, *at_target, "first_offset", "last_offset")
-        rows = self._lake.ask("acknowledged_differences", flow=flow)
-        known = {tuple(row[name] for name in names) for row in rows}
+        known = {
+            tuple(0 if row[name] is None else row[name] for name in names)
+            for row in self._lake.ask("mirror_incidents", flow=flow)
+            if (row["kind"], row["resolution"]) == (ContentDiffers.incident_kind, "acknowledge")
+        }
         about = {tuple(getattr(error, name) for name in names): error for error in errors.values()}
         news = [error for facts, error in about.items() if facts not in known]
         if news:

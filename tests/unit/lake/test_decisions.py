@@ -118,6 +118,14 @@ def test_what_waits_of_one_mirror_is_told_of_another_one_too(lake: Lake) -> None
     assert sorted(told) == [RENAMED, MIRROR]
 
 
+def test_a_difference_decides_nothing_and_no_partition_waits_for_it(lake: Lake) -> None:
+    told = Incident(FLOW, "content_differs", error(HERE, target_generation=2))
+    Incidents(lake).note([told], "acknowledge")
+    Incidents(lake).report([told])
+    assert Incidents(lake).refused(FLOW) == []
+    assert decided(lake, 2) == NOTHING
+
+
 def test_what_an_earlier_version_wrote_is_of_the_first_generation_and_of_any_target_topic(
     lake: Lake,
 ) -> None:
@@ -204,7 +212,7 @@ def test_a_lake_of_an_earlier_version_is_asked_and_goes_on(lake: Lake, tmp_path:
     for view in ("open_incidents", "group_positions", "partition_status", "alerts"):
         assert found.table_rows(view) == [], view
     assert found.query_rows("covered_ends", prefix="east->") == []
-    (row,) = found.query_rows("refusals", flow=FLOW)
+    (row,) = found.query_rows("mirror_incidents", flow=FLOW)
     assert (row["generation"], row["target_generation"]) == (0, None)
     again = open_lake(_no_session, Location(path=str(lake.directory)), tmp_path)
     assert decided(again, 3) == NOTHING._replace(skipped={BEFORE: RANGES})

@@ -111,7 +111,7 @@ class Lake(MemoryLake):
             {"topic": topic, "partition": number, **common, **offsets, **generations}
             for topic, number in keys(size)
         ]
-        self.answers["refusals"] = rows
+        self.answers["mirror_incidents"] = rows
         self.open = QueryRows(rows if resolution is None else ())
 
     def table_rows(self, _: str) -> QueryRows:

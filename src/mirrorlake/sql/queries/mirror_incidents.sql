@@ -1,7 +1,8 @@
--- Partitions of a flow that stopped, at refused records, for a lost position, for records that the target lost, for a map
--- that is behind the target, or before a hole of the stage: what waits, and what was decided. target_generation is null
--- where none was noted: what is about the stage alone, and what an earlier version wrote. target_topic is the mirror that it
--- is about: where none was noted the first one, and null of what is about the stage alone. Parameters: flow.
+-- What stopped partitions of a flow, or is not the same in them: refused records, a lost position, records that the target
+-- lost, a map that is behind the target, a hole of the stage, a difference; what waits, and what was decided.
+-- target_generation is null where none was noted: what is about the stage alone, and what an earlier version wrote.
+-- target_topic is the mirror that it is about: where none was noted the first one, and null of what is about the stage alone.
+-- Parameters: flow.
 WITH first_mirrors AS (
   SELECT topic, min_by(target_topic, started_at) AS name
   FROM target_generations
@@ -14,4 +15,5 @@ SELECT incidents.kind, incidents.topic, incidents.partition, coalesce(incidents.
        CASE WHEN incidents.kind <> 'stage_trimmed' THEN coalesce(incidents.target_topic, first_mirrors.name) END AS target_topic
 FROM incidents LEFT JOIN first_mirrors ON first_mirrors.topic = incidents.topic
 WHERE incidents.flow = :flow AND incidents.topic IS NOT NULL
-  AND incidents.kind IN ('target_refused', 'position_lost', 'target_lost', 'map_behind', 'map_unknown', 'stage_trimmed')
+  AND incidents.kind IN (
+    'target_refused', 'position_lost', 'target_lost', 'map_behind', 'map_unknown', 'stage_trimmed', 'content_differs')
