@@ -27,6 +27,7 @@ from mirrorlake.groups.mover import (
     Sent,
     move_in_steps,
     outcome_of,
+    read_on_to,
     sole_mover,
     target_groups,
     with_ends,
@@ -201,7 +202,7 @@ def carry_out(
 
 def _read_on(route: Route, results: Sequence[MoveResult]) -> list[str]:
     """Which groups stand elsewhere at the origin by now than where they were moved by, one sentence
-    each. What they read meanwhile, no move could have known of."""
+    each."""
     moved: dict[str, list[Checkpoint]] = defaultdict(list)
     for result in results:
         if result.done == "moved" or (result.done == "there" and result.detail is None):
@@ -212,12 +213,11 @@ def _read_on(route: Route, results: Sequence[MoveResult]) -> list[str]:
         f"known: {why}"
         for group, why in sorted(now.errors.items())
     ]
-    for group, positions in sorted(now.positions.items()):
+    for group, checkpoints in sorted(moved.items()):
         others = [
-            f"{was.topic}-{was.partition} ({was.source_position}, now {at.offset})"
-            for was in moved[group]
-            if (at := positions.get((was.topic, was.partition))) is not None
-            and at.offset != was.source_position
+            f"{was.topic}-{was.partition} ({was.source_position}, now {at})"
+            for was in checkpoints
+            if (at := read_on_to(was, now)) is not None
         ]
         if others:
             more = f" and {len(others) - 1} partitions more" if len(others) > 1 else ""

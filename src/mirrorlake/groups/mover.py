@@ -77,6 +77,13 @@ def _take(lease: Lease, seconds: float) -> None:
                 raise
 
 
+def read_on_to(left: Checkpoint, now: GroupPositions) -> int | None:
+    """Where a group that was moved stands by `now` at what it left, where that is not where it was
+    moved by: what it read meanwhile, no move could have known of."""
+    at = now.positions.get(left.group_id, {}).get((left.topic, left.partition))
+    return None if at is None or at.offset == left.source_position else at.offset
+
+
 def target_groups(
     admin: GroupAdmin, groups: Iterable[str], starts: Mapping[TopicAndPartition, int] | None = None
 ) -> tuple[dict[str, TargetGroup], Mapping[str, str]]:

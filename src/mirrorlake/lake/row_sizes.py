@@ -2,10 +2,14 @@
 it is told from where columns of bytes end: Arrow's own size of a batch looks at each buffer of each
 column, which takes longer than all else that is done with a few rows."""
 
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+Rows = TypeVar("Rows")
 #: About what Arrow has of a row beside its key, value and headers, bytes.
 _ROW_BYTES = 64
 
@@ -28,6 +32,27 @@ def bytes_of_each(rows: pa.RecordBatch) -> np.ndarray:
     """The bytes of key and value of each row."""
     sizes = (pc.fill_null(pc.binary_length(rows.column(name)), 0) for name in ("key", "value"))
     return np.asarray(sum(size.cast(pa.int64()).to_numpy(zero_copy_only=False) for size in sizes))
+
+
+def grouped(
+    parts: Iterable[Rows],
+    size_of: Callable[[Rows], tuple[int, int]],
+    are_alike: Callable[[Rows, Rows], bool],
+    most: tuple[int, int],
+) -> Iterator[list[Rows]]:
+    """Parts that are alike, one behind the other, of up to so many rows and bytes together, or a
+    single one; `size_of` gives both of one part."""
+    group, rows, size = list[Rows](), 0, 0
+    for part in parts:
+        own = size_of(part)
+        rows, size = rows + own[0], size + own[1]
+        large = rows > most[0] or size > most[1]
+        if group and (large or not are_alike(group[-1], part)):
+            yield group
+            group, (rows, size) = [], own
+        group.append(part)
+    if group:
+        yield group
 
 
 def _byte_count(column: pa.Array) -> int:

@@ -46,8 +46,8 @@ class LivingMirror(NamedTuple):
     generation: int | None
 
     def is_of(self, row: Mapping[str, Any]) -> bool:
-        """Whether what an incident is about (a row of `mirror_incidents`) may be this: where one of both
-        has no name, or number, that says nothing."""
+        """Whether what an incident is about (a row of `mirror_incidents`) may be this: where one of
+        both has no name, or number, that says nothing."""
         noted = (row["target_topic"], row["target_generation"])
         return all(None in pair or len({*pair}) == 1 for pair in zip(noted, self, strict=True))
 

@@ -13,7 +13,7 @@ from typing import Any
 from mirrorlake.attempts import attempts
 from mirrorlake.failover.failover import SYNC_SECONDS, carry_out
 from mirrorlake.groups.checkpoint_plan import Checkpoint
-from mirrorlake.groups.mover import sole_mover, target_groups
+from mirrorlake.groups.mover import read_on_to, sole_mover, target_groups
 from mirrorlake.groups.moves import KIND, MoveResult, Standing, plan_moves
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.groups.sync_plan import ACTIVE, TargetGroup, may_have_members
@@ -175,9 +175,7 @@ def _located_still(result: MoveResult, goals: Mapping[str, TargetGroup]) -> Move
 def _read_nothing_meanwhile(result: MoveResult, now: GroupPositions) -> MoveResult:
     """One that has read on in the copy that it leaves while others were moved reads that again,
     unless it is moved once more."""
-    left = result.standing.checkpoint
-    at = now.positions.get(left.group_id, {}).get((left.topic, left.partition))
-    if result.done != "moved" or at is None or at.offset == left.source_position:
+    if result.done != "moved" or read_on_to(result.standing.checkpoint, now) is None:
         return result
     return replace(result, done="failed", detail=READ_MEANWHILE)
 

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import TargetLost, TargetRefused
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
-from mirrorlake.lake.row_sizes import arrow_bytes
+from mirrorlake.lake.row_sizes import arrow_bytes, grouped
 from mirrorlake.native.outgoing import SENT
 from mirrorlake.offsets.runs import Segment, Written, is_dense, segments_of
 from mirrorlake.produce.batch import PartitionPlan
@@ -195,7 +195,8 @@ def deliveries(
 ) -> Iterator[Delivery]:
     """Chunks made ready for a producer, in their order; small ones some at a time."""
     headers = (None, None) if provenance is None else (provenance.added, provenance.removed)
-    for group in _groups(chunks):
+    most = _JOINED_ROWS, _JOINED_BYTES
+    for group in grouped(chunks, lambda one: (len(one.offsets), one.size), _are_alike, most):
         places = [(chunk.plan.target_topic, chunk.plan.partition) for chunk in group]
         counts = [len(chunk.offsets) for chunk in group]
         shipments = producer.shipments(places, counts, _joined(group), *headers)
@@ -203,18 +204,8 @@ def deliveries(
             yield Delivery(chunk, shipment, patience)
 
 
-def _groups(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
-    group: list[Chunk] = []
-    rows = size = 0
-    for chunk in chunks:
-        rows, size = rows + len(chunk.offsets), size + chunk.size
-        large = rows > _JOINED_ROWS or size > _JOINED_BYTES
-        if group and (large or not chunk.rows.schema.equals(group[0].rows.schema)):
-            yield group
-            group, rows, size = [], len(chunk.offsets), chunk.size
-        group.append(chunk)
-    if group:
-        yield group
+def _are_alike(one: Chunk, other: Chunk) -> bool:
+    return bool(one.rows.schema == other.rows.schema)
 
 
 def _joined(group: Sequence[Chunk]) -> pa.RecordBatch:

@@ -9,6 +9,7 @@ id*, since an alias may change.
 from collections.abc import Collection
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -46,7 +47,7 @@ def without_echoes(rows: PlannedRows, provenance: Provenance | None) -> PlannedR
         headers = chunk.column("headers")
         # most chunks have few rows, none of them marked: they cost no more than a look
         if _is_any_marked(headers):
-            chunk = chunk.filter(pc.invert(_has_been_on(headers, provenance.target_id)))
+            chunk = chunk.filter(pa.array(~came_from(headers, provenance.target_id)))
         if chunk.num_rows:
             yield plan, chunk
 
@@ -58,18 +59,19 @@ def _is_any_marked(headers: pa.Array) -> bool:
     return bool(pc.any(pc.equal(headers.flatten().field("key"), HEADER)).as_py())
 
 
-def _has_been_on(headers: pa.Array, cluster_id: str) -> pa.Array:
-    """For each row, whether one of its headers says that it came from this cluster."""
-    pairs = pc.list_flatten(headers)
-    matches = pc.and_(
-        pc.equal(pc.struct_field(pairs, "key"), HEADER),
-        pc.fill_null(
-            pc.equal(pc.struct_field(pairs, "value"), pa.scalar(cluster_id.encode(), pa.binary())),
-            False,
-        ),
+def came_from(headers: pa.Array, cluster_id: str) -> np.ndarray:
+    """For each row, whether one of its headers says that it came from this cluster. A header's name
+    is a text, or bytes."""
+    pairs, ours = pc.list_flatten(headers), {"key": HEADER.encode(), "value": cluster_id.encode()}
+    columns = {name: pc.struct_field(pairs, name) for name in ours}
+    marked = pc.and_(
+        *(pc.equal(columns[name], pa.scalar(ours[name]).cast(columns[name].type)) for name in ours)
     )
-    marked_rows = pc.unique(pc.filter(pc.list_parent_indices(headers), matches))
-    return pc.is_in(pa.array(range(len(headers)), marked_rows.type), value_set=marked_rows)
+    counts = pc.fill_null(pc.list_value_length(headers), 0).to_numpy(zero_copy_only=False)
+    owners = np.repeat(np.arange(len(counts)), counts)
+    own = owners[marked.fill_null(False).to_numpy(zero_copy_only=False)]
+    marks: np.ndarray = np.bincount(own, minlength=len(counts)) > 0
+    return marks
 
 
 def may_be_of(

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from mirrorlake.errors import CountDiffers, FilesUnreadable, LayoutError
 from mirrorlake.lake.parquet import RARE, open_parquet
+from mirrorlake.lake.row_sizes import grouped
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 from mirrorlake.produce.counted import Stretch, counted, narrowed
@@ -215,23 +216,16 @@ def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     the order in which they came. What is landed twice a second over hundreds of partitions is some
     rows of each in each file, and every chunk of rows costs a producer as much as some hundred
     rows. Another engine may have written columns of other types, which stay by themselves."""
-    window: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        large = rows + batch.num_rows > _BATCH_ROWS or size + batch.nbytes > _BATCH_BYTES
-        if window and (large or not _are_alike(window[-1].schema, batch.schema)):
-            yield _together(window)
-            window, rows, size = [], 0, 0
-        window.append(batch)
-        rows, size = rows + batch.num_rows, size + batch.nbytes
-    if window:
-        yield _together(window)
+    most = _BATCH_ROWS, _BATCH_BYTES
+    windows = grouped(batches, lambda one: (one.num_rows, one.nbytes), _are_alike, most)
+    return map(_together, windows)
 
 
-def _are_alike(one: pa.Schema, other: pa.Schema) -> bool:
+def _are_alike(one: pa.RecordBatch, other: pa.RecordBatch) -> bool:
     """Whether columns that both have are of the same types."""
-    shared = (field for field in one if field.name in other.names) if one != other else ()
-    return all(field.type == other.field(field.name).type for field in shared)
+    first, second = one.schema, other.schema
+    shared = set(first.names) & set(second.names) if first != second else ()
+    return all(first.field(name).type == second.field(name).type for name in shared)
 
 
 def _together(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

@@ -15,12 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake.produce.encoding import RECORDS, Hops, as_sent, digests, numbers_of
-from mirrorlake.produce.provenance import HEADER
+from mirrorlake.produce.provenance import came_from
 from mirrorlake.verify.sides import Side
 
 #: How much of a side is held at a time, bytes as Arrow has them.
 TWIN_BYTES = 64 << 20
-_OURS = pa.scalar(HEADER.encode(), pa.binary())
 
 
 def range_digest(digests: Iterable[bytes]) -> str:
@@ -69,7 +68,7 @@ def digests_of(batches: Iterable[pa.RecordBatch], hops: Hops | None = None) -> S
             for marks_of_cluster, cluster in zip(
                 marks, (hops.target_id, hops.source_id), strict=True
             ):
-                marks_of_cluster.append(_came_from(batch.column("headers"), cluster))
+                marks_of_cluster.append(came_from(batch.column("headers"), cluster))
     joined = [np.concatenate(parts) for parts in (offsets, timestamps, *marks)]
     return Side(joined[0], joined[1], hashed, echo=joined[2], own=joined[3], sent=sent)
 
@@ -81,19 +80,3 @@ def _sent_instead(batch: pa.RecordBatch, hops: Hops | None) -> dict[bytes, bytes
     if not zero.num_rows:
         return {}
     return dict(zip(*(digests(rows, hops) for rows in (zero, as_sent(zero))), strict=True))
-
-
-def _came_from(headers: pa.Array, cluster_id: str) -> np.ndarray:
-    """For each record, whether a header of provenance names a cluster."""
-    flat = headers.flatten()
-    counts = numbers_of(pc.fill_null(pc.list_value_length(headers), 0))
-    named = pc.and_(
-        pc.fill_null(pc.equal(pc.struct_field(flat, "key"), _OURS), False),
-        pc.fill_null(
-            pc.equal(pc.struct_field(flat, "value"), pa.scalar(cluster_id.encode(), pa.binary())),
-            False,
-        ),
-    )
-    owners = np.repeat(np.arange(len(counts)), counts)[named.to_numpy(zero_copy_only=False)]
-    marks: np.ndarray = np.bincount(owners, minlength=len(counts)) > 0
-    return marks
