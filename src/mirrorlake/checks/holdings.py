@@ -12,6 +12,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.mm2.topics import offset_syncs_separator, worker_topic_of
+from mirrorlake.offsets.positions import partitions_of
 
 Owner = Literal["nobody", "ours", "MirrorMaker 2", "foreign"]
 #: MirrorMaker 2 counts as running while its newest offset sync is younger than this, seconds: where
@@ -123,7 +124,7 @@ def holdings(
         if _wanted(flow, name) and name not in besides
     }
     names = {name: mirror for name, mirror in sorted(names.items()) if mirror in there}
-    places = [(name, number) for name in names.values() for number in range(there[name].partitions)]
+    places = partitions_of({name: there[name].partitions for name in names.values()})
     ends = target.log_ends(places)
     counts: Counter[str] = Counter()
     for (mirror, _), log in ends.items():

@@ -19,7 +19,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.other_logs import other_logs, went_back
 from mirrorlake.lake.targets import living_targets
 from mirrorlake.lake.translate import Translator
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import TopicAndPartition, partitions_of
 from mirrorlake.run.leases import lease_of_flow
 from mirrorlake.run.options import RunOptions
 from mirrorlake.run.other_process import runs_elsewhere
@@ -142,8 +142,7 @@ def _ends(
     admin = connections.admin(flow.source)
     there = admin.topics()
     wanted = {name for name in there.keys() | mirrored if flow.selection.selects(name)}
-    topics = [there[name] for name in sorted(wanted & there.keys())]
-    keys = [(info.name, partition) for info in topics for partition in range(info.partitions)]
+    keys = partitions_of({name: there[name].partitions for name in sorted(wanted & there.keys())})
     marks = admin.end_offsets(keys, committed=False, skip_silent=True)
     ends, waiting = dict[TopicAndPartition, int](), keys
     for _ in attempts(OPEN_SECONDS, LOOK_SECONDS):

@@ -60,8 +60,7 @@ class FileLock:
             )
             return
         last = before or left
-        gone = last is not None and last.is_of_this_host and not last.lives
-        self.left_by = last if gone else None
+        self.left_by = last if last is not None and last.is_gone else None
         if before is None or before.is_of_this_host:
             return
         if sure:
@@ -109,7 +108,7 @@ class FileLock:
             return None
         try:
             holder = _noted(handle)
-            if holder is None or (holder.is_of_this_host and not holder.lives):
+            if holder is None or holder.is_gone:
                 return None
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -134,8 +133,8 @@ class FileLock:
         finally:
             os.close(handle)
         last = holder or left
-        gone = last is not None and last.is_of_this_host and not last.lives
-        return LeaseState(is_free=holder is None or gone, left_by=last if gone else None)
+        gone = last if last is not None and last.is_gone else None
+        return LeaseState(is_free=holder is None or gone is not None, left_by=gone)
 
     def release(self, holder: Holder | None = None) -> None:
         """Give it back, or leave it to who is noted as its `holder`; does nothing if it was not

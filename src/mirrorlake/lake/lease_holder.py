@@ -31,6 +31,11 @@ class Holder(NamedTuple):
         return self.is_of_this_host and self.pid == os.getpid()
 
     @property
+    def is_gone(self) -> bool:
+        """Whether it is known to be there no more: that of another host is not."""
+        return self.is_of_this_host and not self.lives
+
+    @property
     def lives(self) -> bool:
         """Whether a process of this host is still there."""
         try:

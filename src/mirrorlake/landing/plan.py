@@ -29,7 +29,12 @@ from mirrorlake.landing.source_comparison import (
     recreated,
 )
 from mirrorlake.offsets.known_offsets import spread
-from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import (
+    LogEnds,
+    PartitionGeneration,
+    TopicAndPartition,
+    partitions_of,
+)
 
 #: How long the leader of a partition that is read may not answer, seconds.
 SILENT_SECONDS = 20.0
@@ -88,7 +93,8 @@ class LandingPlanner:
         remade = recreated(ids, current, decisions)
         refused = self._refused(topics)
         stopped = {loss.topic for loss in remade} | blocked(decisions)[0]
-        keys = [key for key in _keys(topics) if key[0] not in stopped and key not in refused]
+        counts = {name: topic.partitions for name, topic in topics.items() if name not in stopped}
+        keys = [key for key in partitions_of(counts) if key not in refused]
         log = self.source.ends(keys)
         unanswered = frozenset(keys) - log.keys()
         refused |= dict.fromkeys(unanswered, "the cluster does not report its offsets")
@@ -273,12 +279,6 @@ def _undescribed(topics: Mapping[str, SourceTopic]) -> dict[str, str | None]:
     return {
         name: topic.undescribed for name, topic in topics.items() if topic.undescribed is not None
     }
-
-
-def _keys(topics: Mapping[str, SourceTopic]) -> list[TopicAndPartition]:
-    return [
-        (name, partition) for name, topic in topics.items() for partition in range(topic.partitions)
-    ]
 
 
 def _waiting(

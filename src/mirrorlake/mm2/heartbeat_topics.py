@@ -14,6 +14,7 @@ from mirrorlake.lake.heartbeats import known_heartbeats, note_heartbeat_topics
 from mirrorlake.lake.lake import Lake
 from mirrorlake.mm2.formats import decode_heartbeat, encode_heartbeat
 from mirrorlake.naming.policy import HEARTBEATS
+from mirrorlake.offsets.positions import partitions_of
 
 #: Any separator in front of the word.
 _NAMED = re.compile(r"(?:^|[^A-Za-z0-9])heartbeats$")
@@ -48,12 +49,7 @@ def first_records_of(
     are topics that may hold heartbeats or not, since a leader does not tell. Raises
     ClusterUnusable, KafkaException."""
     there = admin.topics()
-    keys = [
-        (name, number)
-        for name in topics
-        if name in there
-        for number in range(there[name].partitions)
-    ]
+    keys = partitions_of({name: there[name].partitions for name in topics if name in there})
     starts = admin.start_offsets(keys, skip_silent=True)
     ends = admin.end_offsets(keys, skip_silent=True)
     filled = {key: starts[key] for key in keys if key in starts and starts[key] < ends.get(key, 0)}

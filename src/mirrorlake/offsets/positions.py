@@ -16,6 +16,11 @@ TopicPartitionOffset = tuple[str, int, int]
 """A position to translate: topic, as on the side that it is from, partition, offset."""
 
 
+def partitions_of(topics: Mapping[str, int]) -> list[TopicAndPartition]:
+    """The partitions of topics that have so many."""
+    return [(name, number) for name, count in topics.items() for number in range(count)]
+
+
 def offset_count(ranges: Ranges) -> int:
     """How many offsets ranges have; not all of them need to have a record."""
     return sum(end - first for first, end in ranges.values())

@@ -21,7 +21,7 @@ from mirrorlake.mm2.heartbeat_topics import KeyAndValue, are_heartbeats, may_be_
 from mirrorlake.naming.selection import matches_any
 from mirrorlake.offsets.generations import Begun
 from mirrorlake.offsets.partition_ranges import PartitionRanges, StagedRange
-from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition, partitions_of
 from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.resend import topics
 from mirrorlake.resend.compaction import Compaction
@@ -235,9 +235,7 @@ class Restore:
         return tuple(makes)
 
     def _check_empty(self, present: Mapping[str, int]) -> None:
-        places = [
-            (name, partition) for name, count in present.items() for partition in range(count)
-        ]
+        places = partitions_of(present)
         starts = self._steps.admin.start_offsets(places)
         ends = self._steps.admin.end_offsets(places, committed=False)
         for name, partition in places:

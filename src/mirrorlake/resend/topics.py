@@ -12,6 +12,7 @@ from mirrorlake.lake.changes import Change
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.naming.policy import check_topic_name
+from mirrorlake.offsets.positions import partitions_of
 from mirrorlake.resend.note import ResentTopic
 
 #: What a restored topic is made with, so that its cluster does not delete what is older than it
@@ -91,8 +92,7 @@ def _row(topic: TopicInfo, error: Exception | None) -> Change:
 
 def ends_of_topics(admin: ClusterAdmin, topics: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
     """The log ends of some topics, by their numbers of partitions."""
-    places = [(topic, partition) for topic, count in topics.items() for partition in range(count)]
-    ends = admin.end_offsets(places, committed=False)
+    ends = admin.end_offsets(partitions_of(topics), committed=False)
     return {
         topic: tuple(ends[topic, partition] for partition in range(count))
         for topic, count in topics.items()

@@ -13,7 +13,7 @@ from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.starts import has_started, note_start
 from mirrorlake.landing.generations import generations_of
-from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition, partitions_of
 
 logger = logging.getLogger(__name__)
 
@@ -66,12 +66,9 @@ def note_first_start(deployment: Deployment, flow: ResolvedFlow) -> None:
 def _firsts(source: ClusterAdmin, flow: ResolvedFlow) -> dict[TopicAndPartition, int]:
     """The first offset to mirror of each partition that the flow selects: the last stable one for
     `latest`, so that what a transaction in flight has written is mirrored when it ends."""
-    selected = {
-        name: topic for name, topic in source.topics().items() if flow.selection.selects(name)
-    }
-    keys = [
-        (name, number) for name, topic in selected.items() for number in range(topic.partitions)
-    ]
+    topics = source.topics().items()
+    selected = {name: topic.partitions for name, topic in topics if flow.selection.selects(name)}
+    keys = partitions_of(selected)
     ends = source.end_offsets(keys, skip_silent=True)
     silent = [f"{topic}-{partition}" for topic, partition in keys if (topic, partition) not in ends]
     if silent:

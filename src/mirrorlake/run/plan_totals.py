@@ -7,7 +7,7 @@ from typing import Protocol
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_plan import TopicPlan
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import TopicAndPartition, partitions_of
 from mirrorlake.run.totals import Totals, not_landed, topic_totals
 
 
@@ -77,7 +77,7 @@ def _at_source(
     if staged is None:
         return None
     source = connections.admin(flow.source)
-    places = [(topic, partition) for topic, count in topics.items() for partition in range(count)]
+    places = partitions_of(topics)
     starts = source.start_offsets(places, skip_silent=True)
     ends = source.end_offsets(places, skip_silent=True)
     if len(ends) < len(places):

@@ -17,7 +17,7 @@ from mirrorlake.lake.samples import newest_samples
 from mirrorlake.offsets.known_offsets import SPREAD_FROM, KnownOffsets, spread
 from mirrorlake.offsets.lag import LagHistory
 from mirrorlake.offsets.open_transactions import Held, OpenTransactions
-from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition, partitions_of
 from mirrorlake.offsets.samples import SampleLog
 from mirrorlake.offsets.stalls import Stalls
 from mirrorlake.run.sample_rows import SampleRow, SampleValues, keep_known
@@ -243,17 +243,10 @@ class Sampler:
     def _target_ends(self) -> _TargetEnds:
         source = self._connections.admin(self.flow.source)
         target = self._connections.admin(self.flow.target)
-        topics = {
-            name: info
-            for name, info in source.topics().items()
-            if self._targets.selection.selects(name)
-        }
-        keys = [
-            (name, partition)
-            for name, info in topics.items()
-            for partition in range(info.partitions)
-        ]
-        names = {name: self._targets.remote_topic(name) or "" for name in topics}
+        selects, topics = self._targets.selection.selects, source.topics().items()
+        counts = {name: info.partitions for name, info in topics if selects(name)}
+        keys = partitions_of(counts)
+        names = {name: self._targets.remote_topic(name) or "" for name in counts}
         there = target.topics()
         remote = [
             (names[t], p) for t, p in keys if names[t] in there and p < there[names[t]].partitions

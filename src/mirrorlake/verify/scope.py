@@ -28,6 +28,7 @@ from mirrorlake.offsets.positions import (
     MirroredPartition,
     PartitionGeneration,
     TopicAndPartition,
+    partitions_of,
 )
 from mirrorlake.offsets.ranges import NO_END, OffsetRanges
 from mirrorlake.offsets.stage_index import StageIndex
@@ -100,7 +101,7 @@ class FlowScope:
             name: info for name, info in source.topics().items() if self._selects(name, wanted)
         }
         self.source_partitions = {
-            (name, part) for name, info in there.items() for part in range(info.partitions)
+            *partitions_of({name: info.partitions for name, info in there.items()})
         }
         self.selected = there.keys() | {
             name for name in self._generations.topics if self._selects(name, wanted)
@@ -120,11 +121,8 @@ class FlowScope:
         names = {(row["target_topic"], row["partition"]) for row in self._extents(wanted)}
         try:
             there, mirrors = target.topics(), {flow.target_topic(topic) for topic in self.selected}
-            names |= {
-                (name, part)
-                for name in mirrors & there.keys()
-                for part in range(there[name].partitions)
-            }
+            known = {name: there[name].partitions for name in mirrors & there.keys()}
+            names.update(partitions_of(known))
             self._ends = target.end_offsets(names, skip_silent=True)
             self._positions = target_positions(flow, self.deployment, names)
         except KafkaException as error:

@@ -151,11 +151,11 @@ def _place(draft: Draft, flow: str, kind: str, entry: Entry, kinds: Set[str]) ->
         alias = source if entry.key.startswith("source") else target
         draft.report.carry(entry, f"clusters.{alias}")
     elif entry.key == STATE:
-        _place_state(draft, flow, kind, entry)
+        _place_switch(draft, flow, kind, entry, "paused")
     elif entry.key.startswith("("):
         draft.report.skip(entry, "it is what Connect's REST interface adds to an answer")
     elif entry.key == "enabled":
-        _place_enabled(draft, flow, kind, entry)
+        _place_switch(draft, flow, kind, entry, "enabled")
     elif why := _no_effect(kind, entry):
         draft.report.skip(entry, why)
     elif "MirrorSourceConnector" in kinds - {kind} and _narrows_records(draft, flow, entry):
@@ -184,23 +184,14 @@ def _narrows_records(draft: Draft, flow: str, entry: Entry) -> bool:
     return outcome is None or outcome.fields != {name: list(getattr(Flow(), name))}
 
 
-def _place_enabled(draft: Draft, flow: str, kind: str, entry: Entry) -> None:
-    if not flow_keys.flag(entry):
-        draft.set_flow(flow, _OFF[kind])
-        for name in _OFF[kind]:
-            draft.report.carry(entry, f"flows.{flow}.{name}")
-    elif kind == "MirrorSourceConnector":
-        draft.set_flow(flow, {"enabled": True}, entry)
-    else:
+def _place_switch(draft: Draft, flow: str, kind: str, entry: Entry, name: str) -> None:
+    """Whether a connector works: one that is paused, or stopped, does nothing and keeps its
+    positions. Of the one that mirrors `name` is what the flow has then."""
+    works = entry.value == "running" if name == "paused" else flow_keys.flag(entry)
+    if kind == "MirrorSourceConnector" and works == (name == "enabled"):
+        draft.set_flow(flow, {name: True}, entry)
+    elif works:
         draft.report.skip(entry, "it is the default")
-
-
-def _place_state(draft: Draft, flow: str, kind: str, entry: Entry) -> None:
-    """A connector that is paused, or stopped, does nothing and keeps its positions."""
-    if entry.value == "running":
-        draft.report.skip(entry, "it is the default")
-    elif kind == "MirrorSourceConnector":
-        draft.set_flow(flow, {"paused": True}, entry)
     else:
         draft.set_flow(flow, _OFF[kind])
         for name in _OFF[kind]:
