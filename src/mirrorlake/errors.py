@@ -36,7 +36,7 @@ never the text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 if TYPE_CHECKING:  # in typing from Python 3.11 on
@@ -290,6 +290,13 @@ def text_of(error: BaseException | None) -> str:
     except Exception:  # noqa: BLE001 - it is on its way to a person, and its own text must not stop it
         text = ""
     return text or type(error).__name__
+
+
+def some_of(names: Sequence[str], most: int, rest: str = " and {} more") -> str:
+    """The first names for a sentence, `most` at most; behind them how many the others are, as
+    `rest` says it."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (rest.format(more) if more > 0 else "")
 
 
 def first_line(error: BaseException) -> str:

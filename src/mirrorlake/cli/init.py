@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from mirrorlake.cli.context import AS_JSON, Context, typed
-from mirrorlake.errors import InputError
+from mirrorlake.errors import InputError, some_of
 
 if TYPE_CHECKING:
     from mirrorlake.library.first_file import End, FirstFile
@@ -121,7 +121,7 @@ def _show(shared: Context, path: Path, file: "FirstFile") -> None:
     for alias, cluster_id in file.cluster_ids.items():
         shared.out.print(f"{alias} answers: cluster {cluster_id}", soft_wrap=True)
     if file.cluster_ids:
-        names = ", ".join(file.topics[:5]) + (", …" if len(file.topics) > 5 else "")
+        names = some_of(file.topics, 5, ", …")
         which = f": {names}" if names else "; change flows.topics, or make one"
         shared.out.print(f"{len(file.topics)} topics match{which}", soft_wrap=True)
     shared.out.print(f"{path} is written. Next:", soft_wrap=True)

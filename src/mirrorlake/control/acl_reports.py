@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.acl_plan import KIND, MAX_WRITTEN_OUT
-from mirrorlake.errors import ReplicationError
+from mirrorlake.errors import ReplicationError, some_of
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_acls import NoAcls
 from mirrorlake.kafka.values import Acl
@@ -21,12 +21,10 @@ def left_acls(flow: str, left: Mapping[Acl, str | None]) -> ReplicationError:
     """What an operator has to know of ACLs that a flow made on mirrors that it named otherwise."""
     names = sorted({acl.name for acl in left})
     policies = sorted({policy or "an earlier one" for policy in left.values()})
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    some = ", ".join(names[:NAMED]) + more
     return ReplicationError(
         f"flow {flow} leaves alone {len(left)} ACLs that it made under another policy "
-        f"({', '.join(policies)}), on {some}; decide with `mirrorlake resolve --flow '{flow}' "
-        f"--kind {LEFT}`"
+        f"({', '.join(policies)}), on {some_of(names, NAMED)}; decide with `mirrorlake resolve "
+        f"--flow '{flow}' --kind {LEFT}`"
     )
 
 

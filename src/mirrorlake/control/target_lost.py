@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mirrorlake.control.target_comparison import TargetLoss
-from mirrorlake.errors import TargetRecreated
+from mirrorlake.errors import TargetRecreated, some_of
 from mirrorlake.lake.targets import MappedTarget
 
 #: How many partitions an incident names.
@@ -15,13 +15,9 @@ def target_lost(
 ) -> TargetRecreated:
     """What was lost, and what can be decided."""
     count = sum(part.record_count for part in mapped)
-    parts = [
-        f"partition {part.partition}: {part.first} to {part.last}"
-        for part in mapped[:_NAMED_PARTITIONS]
-    ]
-    left = len(mapped) - _NAMED_PARTITIONS
-    more = f" and {left} partitions more" if left > 0 else ""
-    what = f"{count} records of {loss.topic} (source offsets, {', '.join(parts)}{more})"
+    parts = [f"partition {part.partition}: {part.first} to {part.last}" for part in mapped]
+    some = some_of(parts, _NAMED_PARTITIONS, " and {} partitions more")
+    what = f"{count} records of {loss.topic} (source offsets, {some})"
     what = what if mapped else "nothing yet"
     happened = "was deleted and made again" if loss.made_again else "was deleted"
     return TargetRecreated(

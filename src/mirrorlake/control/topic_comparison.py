@@ -1,5 +1,4 @@
-"""What the target of a flow lacks of its source's topics now: both clusters asked, and their
-answers planned by."""
+"""What the target of a flow lacks of its source's topics now."""
 
 from collections.abc import Mapping
 
@@ -9,21 +8,14 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicInfo
 
 
-def observe_topics(
-    flow: ResolvedFlow, connections: Connections, left_out: Mapping[str, str] | None
-) -> list[TopicPlan]:
-    """What the target of a flow lacks now, by asking both clusters; `left_out` says why topics are
-    not mirrored."""
-    return compare_topics(flow, connections, left_out, connections.admin(flow.source).topics())
-
-
 def compare_topics(
     flow: ResolvedFlow,
     connections: Connections,
     left_out: Mapping[str, str] | None,
     there: Mapping[str, TopicInfo],
 ) -> list[TopicPlan]:
-    """The same, of topics that are `there` at the source: only the target is asked."""
+    """What the target of a flow lacks now, which is asked, of topics that are `there` at the
+    source; `left_out` says why topics are not mirrored."""
     target = connections.admin(flow.target)
 
     def planned(brokers: int) -> list[TopicPlan]:

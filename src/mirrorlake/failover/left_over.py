@@ -3,6 +3,7 @@ consumers start, in sentences."""
 
 from collections.abc import Sequence
 
+from mirrorlake.errors import some_of
 from mirrorlake.failover.drained import Drained
 from mirrorlake.groups.inventory import GroupInventory
 from mirrorlake.groups.moves import MoveResult
@@ -44,23 +45,16 @@ def left_over(
 
 def _without_counterpart(direction: Direction, inventory: GroupInventory) -> list[str]:
     """Positions that lead nowhere, those of a group in a topic as one."""
-    places: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    places: dict[tuple[str, str], list[str]] = {}
     for (group, topic, partition), position in sorted(inventory.lost.items()):
-        places.setdefault((group, topic), []).append((partition, position))
+        named = f"{position} of partition {partition}"
+        places.setdefault((group, topic), []).append(named)
     return [
         f"group {group} has no position at {direction.goal} for {topic}, where it stands at "
-        f"{_positions_named(positions)}: {_unmirrored(direction, topic)}"
+        f"{some_of(positions, _NAMED, ' and in {} partitions more')}: "
+        f"{_unmirrored(direction, topic)}"
         for (group, topic), positions in places.items()
     ]
-
-
-def _positions_named(positions: Sequence[tuple[int, int]]) -> str:
-    """Some of a topic's (partition, position), as words."""
-    named = ", ".join(
-        f"{position} of partition {number}" for number, position in positions[:_NAMED]
-    )
-    more = len(positions) - _NAMED
-    return f"{named} and in {more} partitions more" if more > 0 else named
 
 
 def _unmirrored(direction: Direction, topic: str) -> str:
@@ -119,8 +113,7 @@ def warnings_of(route: Route, inventory: GroupInventory) -> list[str]:
         for group, why in inventory.not_moved.items()
     ]
     warnings += [
-        f"group {group} also stands in "
-        f"{', '.join(topics[:_NAMED])}{' and others' if len(topics) > _NAMED else ''}, which flow "
+        f"group {group} also stands in {some_of(topics, _NAMED, ' and others')}, which flow "
         f"{route.flow.name} does not select: it has no position there at {route.goal}"
         for group, topics in inventory.unselected.items()
     ]

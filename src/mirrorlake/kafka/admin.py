@@ -5,7 +5,7 @@ import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from confluent_kafka import OFFSET_END, KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
 
 from mirrorlake.errors import ReplicationError, TargetRefused
 from mirrorlake.kafka import access, admin_offsets, admin_topics
@@ -142,7 +142,8 @@ class ClusterAdmin:
     ) -> dict[TopicAndPartition, int]:
         asked = admin_offsets.ask(self._connection, partitions, spec, committed)
         if skip_silent:
-            return admin_offsets.answered(self._connection, asked)
+            answers = admin_offsets.answers(self._connection, asked)
+            return {key: answer.offset for key, answer in answers.items()}
         return {key: answered_offset(future.result().offset) for key, future in asked.items()}
 
     def log_ends(
@@ -150,20 +151,36 @@ class ClusterAdmin:
     ) -> dict[TopicAndPartition, LogEnds]:
         """What is there of some partitions, up to the high watermark; those that do not answer are
         missing."""
-        return admin_offsets.log_ends(self._connection, partitions)
+        starts, ends = self._answers(partitions, OffsetSpec.earliest(), OffsetSpec.latest())
+        logs = {key: admin_offsets.end_of(ends[key]) for key in partitions if key in ends}
+        return {
+            key: LogEnds(starts[key].offset, log.end, log.epoch)
+            for key, log in logs.items()
+            if key in starts
+        }
 
     def high_watermarks(
         self, partitions: Collection[TopicAndPartition]
     ) -> dict[TopicAndPartition, LogEnd]:
         """Where the logs of some partitions end; those that do not answer are missing."""
-        return admin_offsets.high_watermarks(self._connection, partitions)
+        (ends,) = self._answers(partitions, OffsetSpec.latest())
+        return {key: admin_offsets.end_of(answer) for key, answer in ends.items()}
 
     def newest_times(
         self, partitions: Collection[TopicAndPartition]
     ) -> dict[TopicAndPartition, int]:
         """The newest timestamp (ms) that a record of each partition has (KIP-734); those without
         records, and those that do not answer, are missing."""
-        return admin_offsets.newest_times(self._connection, partitions)
+        (newest,) = self._answers(partitions, OffsetSpec.max_timestamp())
+        return {key: answer.timestamp for key, answer in newest.items() if answer.timestamp >= 0}
+
+    def _answers(
+        self, partitions: Collection[TopicAndPartition], *specs: OffsetSpec
+    ) -> list[dict[TopicAndPartition, ListOffsetsResultInfo]]:
+        """What leaders answer to several questions, all asked at once; see `answers`."""
+        connection = self._connection
+        asked = [admin_offsets.ask(connection, partitions, spec, False) for spec in specs]
+        return [admin_offsets.answers(connection, each) for each in asked]
 
     def offsets_at(
         self, partitions: Iterable[TopicAndPartition], at_ms: int

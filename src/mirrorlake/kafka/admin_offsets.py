@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, AdminConnection
 from mirrorlake.kafka.answered_offsets import answered_offset
 from mirrorlake.kafka.refusals import reason_of
-from mirrorlake.offsets.positions import LogEnd, LogEnds, TopicAndPartition
+from mirrorlake.offsets.positions import LogEnd, TopicAndPartition
 
 _Results = dict[TopicPartition, "ListOffsetsResultInfo | KafkaError"]
 
@@ -232,44 +232,7 @@ def _learn_leaders(connection: AdminConnection) -> None:
         logger.warning("cluster %s does not say who leads: %s", connection.alias, why)
 
 
-def answered(connection: AdminConnection, asked: OffsetRequests) -> dict[TopicAndPartition, int]:
-    """The offsets alone of `answers`."""
-    return {key: answer.offset for key, answer in answers(connection, asked).items()}
-
-
-def log_ends(
-    connection: AdminConnection, partitions: Collection[TopicAndPartition]
-) -> dict[TopicAndPartition, LogEnds]:
-    """What is there of some partitions, up to the high watermark; those that do not answer are
-    missing."""
-    asked = [
-        ask(connection, partitions, spec, False)
-        for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
-    ]
-    starts, ends = (answers(connection, each) for each in asked)
-    return {
-        key: LogEnds(starts[key].offset, ends[key].offset, _epoch(ends[key]))
-        for key in partitions
-        if key in starts and key in ends
-    }
-
-
-def high_watermarks(
-    connection: AdminConnection, partitions: Collection[TopicAndPartition]
-) -> dict[TopicAndPartition, LogEnd]:
-    """Where the logs of some partitions end; those that do not answer are missing."""
-    ends = answers(connection, ask(connection, partitions, OffsetSpec.latest(), False))
-    return {key: LogEnd(answer.offset, _epoch(answer)) for key, answer in ends.items()}
-
-
-def _epoch(info: ListOffsetsResultInfo) -> int | None:
-    return None if info.leader_epoch is None or info.leader_epoch < 0 else int(info.leader_epoch)
-
-
-def newest_times(
-    connection: AdminConnection, partitions: Collection[TopicAndPartition]
-) -> dict[TopicAndPartition, int]:
-    """The newest timestamp (ms) of each partition; those without records, and those that do not
-    answer, are missing."""
-    newest = answers(connection, ask(connection, partitions, OffsetSpec.max_timestamp(), False))
-    return {key: answer.timestamp for key, answer in newest.items() if answer.timestamp >= 0}
+def end_of(answer: ListOffsetsResultInfo) -> LogEnd:
+    """Where a log ends, as its leader answered."""
+    epoch = answer.leader_epoch
+    return LogEnd(answer.offset, None if epoch is None or epoch < 0 else int(epoch))

@@ -1,6 +1,17 @@
 """Offsets that brokers answered, as opposed to what librdkafka puts in place of one."""
 
-from confluent_kafka import KafkaError, KafkaException
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from mirrorlake.offsets.positions import TopicAndPartition
+
+
+class Bounds(NamedTuple):
+    """Where a log begins and ends: the first offset there, and the one behind the last one."""
+
+    start: int
+    end: int
 
 
 def answered_offset(offset: int) -> int:
@@ -16,3 +27,10 @@ def answered_offset(offset: int) -> int:
     if offset < 0:
         raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
     return offset
+
+
+def log_bounds(consumer: Consumer, key: TopicAndPartition, seconds: float) -> Bounds:
+    """Where a partition's log begins and ends now, as an answer says that comes in so many seconds.
+    Raises KafkaException."""
+    bounds = consumer.get_watermark_offsets(TopicPartition(*key), seconds)
+    return Bounds(*map(answered_offset, bounds))

@@ -6,6 +6,7 @@ process when the group's coordinator is not there yet.
 
 import logging
 from collections.abc import Collection
+from contextlib import closing
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
@@ -29,11 +30,8 @@ def committed_by(
     settings = {"group.id": group, "isolation.level": "read_committed", "enable.auto.commit": False}
     if not keys:
         return {}
-    consumer = Consumer({**client, **settings, "logger": logger})
-    try:
+    with closing(Consumer({**client, **settings, "logger": logger})) as consumer:
         return committed_positions(consumer, keys, ANSWER_SECONDS)
-    finally:
-        consumer.close()
 
 
 def committed_positions(

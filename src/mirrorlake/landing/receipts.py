@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from mirrorlake.errors import ReplicationError
+from mirrorlake.errors import ReplicationError, some_of
 from mirrorlake.landing.ranges import read_document
 from mirrorlake.offsets.positions import (
     Ends,
@@ -92,5 +92,4 @@ def stretches_in_words(stretches: Stretches) -> str:
         for (topic, partition), several in sorted(stretches.items())
         for first, last in several
     ]
-    more = len(named) - _NAMED
-    return ", ".join(named[:_NAMED]) + (f" and {more:,} stretches more" if more > 0 else "")
+    return some_of(named, _NAMED, " and {:,} stretches more")

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from mirrorlake.groups.shared_topics import Route
+from mirrorlake.kafka.answered_offsets import Bounds
 from mirrorlake.lake.translate import translate_all
 from mirrorlake.migrate.matching import UNKNOWN, Counterpart, align, onto_ours, onto_theirs
 from mirrorlake.migrate.reading import Read, log_of, read_stretch
 from mirrorlake.migrate.syncs import AHEAD, LOOK_BACK, MARGIN, MOST, Sync, window_back, window_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.encoding import Hops
-from mirrorlake.verify.log_reader import Bounds, LogReader
+from mirrorlake.verify.log_reader import LogReader
 
 #: How many partitions are read at a time.
 READERS = 4

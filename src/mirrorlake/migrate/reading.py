@@ -3,7 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass
 from threading import Event
 
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
+from mirrorlake.kafka.answered_offsets import Bounds
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.migrate.matching import Stretch
 from mirrorlake.migrate.syncs import Sync, living
@@ -21,7 +22,7 @@ from mirrorlake.mm2.topics import offset_syncs_place, offset_syncs_separator
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.encoding import Hops
 from mirrorlake.verify.digest import digests_of
-from mirrorlake.verify.log_reader import Bounds, LogReader
+from mirrorlake.verify.log_reader import LogReader
 from mirrorlake.verify.throttle import Throttle
 
 _TEXT_AND_NUMBER = 6  # a key of a sync: the topic behind its length, and a partition
@@ -55,16 +56,10 @@ def read_stretch(
     )
 
 
-@contextmanager
-def log_of(connections: Connections, alias: str) -> Iterator[LogReader]:
+def log_of(connections: Connections, alias: str) -> AbstractContextManager[LogReader]:
     """A reader of a cluster for the time of the block."""
-    log = LogReader(
-        alias, connections.client(alias, "consumer"), Throttle(None, time.monotonic, Event().wait)
-    )
-    try:
-        yield log
-    finally:
-        log.close()
+    throttle = Throttle(None, time.monotonic, Event().wait)
+    return closing(LogReader(alias, connections.client(alias, "consumer"), throttle))
 
 
 def read_syncs(

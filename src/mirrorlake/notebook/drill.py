@@ -1,7 +1,7 @@
 """Notebook 04: a failover, rehearsed. Nothing is changed unless the widget `dry_run` says no."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -131,9 +131,7 @@ def _made_demo_group(topology: Topology) -> bool:
         TopicPartition(topic, partition, end // 2)
         for (topic, partition), end in admin.end_offsets(keys).items()
     ]
-    consumer = Consumer({**connections.client(flow.source, "consumer"), "group.id": DEMO_GROUP})
-    try:
+    settings = {**connections.client(flow.source, "consumer"), "group.id": DEMO_GROUP}
+    with closing(Consumer(settings)) as consumer:
         consumer.commit(offsets=half, asynchronous=False)
-    finally:
-        consumer.close()
     return bool(half)

@@ -14,8 +14,8 @@ thing ever happened.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -100,15 +100,9 @@ def _group(target: Target) -> AbstractContextManager[Consumer]:
     return _consumer(target, f"{target.group_id}-fencing")
 
 
-@contextmanager
-def _consumer(target: Target, name: str) -> Iterator[Consumer]:
-    consumer = Consumer(
-        {**target.client, "group.id": name, "enable.auto.commit": False, "logger": logger}
-    )
-    try:
-        yield consumer
-    finally:
-        consumer.close()
+def _consumer(target: Target, name: str) -> AbstractContextManager[Consumer]:
+    settings = {"group.id": name, "enable.auto.commit": False, "logger": logger}
+    return closing(Consumer({**target.client, **settings}))
 
 
 def _answered(ask: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:

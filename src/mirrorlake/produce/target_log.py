@@ -3,11 +3,12 @@ record that the flow may have written, if that is forgotten; all from an offset 
 older than the target."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException
 
-from mirrorlake.kafka.answered_offsets import answered_offset
+from mirrorlake.kafka.answered_offsets import log_bounds
 from mirrorlake.kafka.log import Log, open_log
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.patience import CALL_SECONDS
@@ -21,24 +22,14 @@ def first_record(
     """The offset of the first committed record at or behind `start` that may be the flow's; None
     where there is none. With provenance headers, or a mark, a record without the flow's own is
     another's. Raises KafkaException."""
-    log = open_log({**target.client, "group.id": target.group_id})
-    try:
+    with closing(_log_of(target)) as log:
         while True:
-            first, end = log_bounds(consumer, key)
+            first, end = log_bounds(consumer, key, CALL_SECONDS)
             try:
                 return _first_within(log, target, key, (max(first, start), end))
             except KafkaException as error:
                 if error.args[0].code() != KafkaError._AUTO_OFFSET_RESET:
                     raise  # else retention was quicker
-    finally:
-        log.close()
-
-
-def log_bounds(consumer: Consumer, key: TopicAndPartition) -> tuple[int, int]:
-    """Where a partition's log begins, and its end. Raises KafkaException."""
-    bounds = consumer.get_watermark_offsets(TopicPartition(*key), CALL_SECONDS)
-    first, end = map(answered_offset, bounds)
-    return first, end
 
 
 def records_from(
@@ -46,16 +37,17 @@ def records_from(
 ) -> Iterator[pa.RecordBatch]:
     """The committed records of a target partition from `start`, or where its log begins, to below
     `end` (None: its end). Raises KafkaException."""
-    first, last = log_bounds(consumer, key)
+    first, last = log_bounds(consumer, key, CALL_SECONDS)
     begin, behind = max(first, start), last if end is None else end
     if begin >= behind:
         return
-    log = open_log({**target.client, "group.id": target.group_id})
-    try:
+    with closing(_log_of(target)) as log:
         for _, rows in log.read({key: (begin, behind)}):
             yield rows
-    finally:
-        log.close()
+
+
+def _log_of(target: Target) -> Log:
+    return open_log({**target.client, "group.id": target.group_id})
 
 
 def _first_within(

@@ -17,6 +17,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from mirrorlake import failpoints
 from mirrorlake.errors import TargetRefused
+from mirrorlake.kafka.answered_offsets import log_bounds
 from mirrorlake.kafka.committed import committed_positions
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
 from mirrorlake.kafka.outgrown import Breadth
@@ -51,7 +52,7 @@ from mirrorlake.produce.producers import new_producer
 from mirrorlake.produce.record_producer import OffsetsUnknown
 from mirrorlake.produce.report import Ended
 from mirrorlake.produce.target import PRODUCER_SETTINGS, Target
-from mirrorlake.produce.target_log import first_record, log_bounds, records_from
+from mirrorlake.produce.target_log import first_record, records_from
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +131,7 @@ class ShardWriter:
 
     def end(self, key: TopicAndPartition) -> int:
         """The end of a target partition's log. Raises KafkaException."""
-        return log_bounds(self._group, key)[1]
+        return log_bounds(self._group, key, CALL_SECONDS).end
 
     def records_from(
         self, key: TopicAndPartition, start: int, end: int | None

@@ -3,13 +3,13 @@ a group."""
 
 import logging
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 
 from mirrorlake.errors import ClusterUnreachable, ClusterUnusable
-from mirrorlake.kafka.answered_offsets import answered_offset
+from mirrorlake.kafka.answered_offsets import Bounds, answered_offset, log_bounds
 from mirrorlake.kafka.log import Log, open_log
 from mirrorlake.kafka.refusals import is_refusal, reason_of, unusable
 from mirrorlake.native.silence import ClusterSilent, Complaints
@@ -28,13 +28,6 @@ _UNKNOWN = (
     KafkaError._UNKNOWN_TOPIC,
 )
 _NO_ANSWER = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
-
-
-class Bounds(NamedTuple):
-    """Where a log begins and ends: the first offset there, and the one behind the last one."""
-
-    start: int
-    end: int
 
 
 class LogReader:
@@ -56,8 +49,7 @@ class LogReader:
         """Where a partition's log begins and ends now; an empty one where there is no such
         partition. Raises ClusterUnusable."""
         try:
-            bounds = self._consumer.get_watermark_offsets(TopicPartition(*key), SILENCE_SECONDS)
-            return Bounds(*map(answered_offset, bounds))
+            return log_bounds(self._consumer, key, SILENCE_SECONDS)
         except KafkaException as error:
             if error.args[0].code() in _UNKNOWN:
                 return Bounds(0, 0)

@@ -11,6 +11,7 @@ import pytest
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import InputError
 from mirrorlake.groups.shared_topics import Route
+from mirrorlake.kafka.answered_offsets import Bounds
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.lake.changes import Change
@@ -21,7 +22,6 @@ from mirrorlake.mm2.formats import OffsetSync, encode_offset_sync
 from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
 from mirrorlake.produce.encoding import RECORDS
 from mirrorlake.testing import MemoryCluster
-from mirrorlake.verify.log_reader import Bounds
 
 THEIRS, OURS = ("east.orders", 0), ("east.mirrorlake.orders", 0)
 SYNCS = "mm2-offset-syncs.west.internal"

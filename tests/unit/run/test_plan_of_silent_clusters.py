@@ -11,7 +11,7 @@ import mirrorlake
 from mirrorlake.checks import preflight
 from mirrorlake.cli.main import app
 from mirrorlake.config.topology import load_topology
-from mirrorlake.control.topic_comparison import observe_topics
+from mirrorlake.control.topic_comparison import compare_topics
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.library.answers import Plan
@@ -64,7 +64,7 @@ def test_what_a_leader_does_not_tell_is_not_known(tmp_path: Path) -> None:
     east = MemoryCluster("east", {"orders": [5, 7]})
     clusters: Any = {"east": east, "west": MemoryCluster("west")}
     connections, flow = Connections(topology, clusters), topology.flow("east->west")
-    plans = observe_topics(flow, connections, None)
+    plans = compare_topics(flow, connections, None, east.topics())
     assert flow_totals(connections, flow, plans, NothingStaged()).offsets_at_source == 12
     east.silent = {("orders", 1)}
     assert flow_totals(connections, flow, plans, NothingStaged()).offsets_at_source is None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mirrorlake.config.topology import load_topology
-from mirrorlake.control.topic_comparison import observe_topics
+from mirrorlake.control.topic_comparison import compare_topics
 from mirrorlake.control.topic_plan import TopicPlan
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.offsets.partition_ranges import PartitionRanges, StagedRange
@@ -81,7 +81,7 @@ def test_both_clusters_are_asked(tmp_path: Path) -> None:
         Connections(topology, {"east": east, "west": west}),
         topology.flow("east->west"),
     )
-    plans = observe_topics(flow, connections, None)
+    plans = compare_topics(flow, connections, None, east.topics())
     found = flow_totals(connections, flow, plans, Stage())
     assert (found.topics, found.partitions_to_create, found.partitions_there) == (1, 1, 1)
     assert (found.offsets_at_source, found.records_staged, found.bytes_staged) == (20 + 80, 7, 70)

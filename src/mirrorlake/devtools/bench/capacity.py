@@ -135,14 +135,11 @@ def _many(arena: Arena, size: Size) -> tuple[Seen, Seen]:
     make_topics(arena.source, servers, size)
     job = arena.job(MIRRORLAKE, "capacity-many", f"{PREFIX}.*", tuned=False)
     places: dict[TopicAndPartition, int] = dict.fromkeys(size.places(size.names), size.records)
-    running, _ = started(job, arena.target, start_mirrorlake, places)
-    try:
+    with started(job, arena.target, start_mirrorlake, places) as (running, _):
         many = Seen(idle_cores(running, SETTLE_SECONDS, REST_SECONDS), own_memory(running))
         make_groups(arena.source, servers, size)
         cores = idle_cores(running, GROUPS_SECONDS, REST_SECONDS)
         return many, Seen(cores, own_memory(running))
-    finally:
-        running.stop()
 
 
 def _backlog(arena: Arena, size: int, records: int) -> Backlog:

@@ -54,12 +54,9 @@ def measure_feel(
     """
     place = (job.topic, 0)
     send(job.source, [place] * 100)
-    running, new = started(job, target, start, {place: 1})
-    try:
+    with started(job, target, start, {place: 1}) as (running, new):
         idle = idle_cores(running)
         beside = _commands(job) if commands else None
-    finally:
-        running.stop()
     return Feel(
         start_new_seconds=new,
         idle_cores=idle,

@@ -5,6 +5,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 
@@ -132,7 +133,7 @@ def measure_latency(
 def _consume(running: Running, consumer: Consumer, producer: PacedProducer, pace: Pace) -> Latency:
     """Read until every record that was sent in the measured time is there; at least once may bring
     some twice."""
-    try:
+    with closing(consumer):
         first = _poll_until_first(running, consumer)
         producer.full_pace()
         begin = first + int(pace.warm_up_seconds * 1e9)
@@ -151,8 +152,6 @@ def _consume(running: Running, consumer: Consumer, producer: PacedProducer, pace
                 running.check()
         cores = (cpu[1] - cpu[0]) / pace.seconds if len(cpu) == 2 else 0.0
         return latency_of(_sent(producer, begin, end), [*latencies.values()], round(cores, 2))
-    finally:
-        consumer.close()
 
 
 def _sent(producer: PacedProducer, begin: int, end: int) -> int:

@@ -3,7 +3,8 @@ record is there."""
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,22 +139,22 @@ def seconds_of(work: Callable[[], object]) -> float:
     return time.monotonic() - begun
 
 
+@contextmanager
 def started(
     job: Job,
     target: ClusterAdmin,
     start: Callable[[Job], Running],
     wanted: Mapping[TopicAndPartition, int],
-) -> tuple[Running, float]:
-    """Start a contestant; how long it takes until the target's partitions have so many offsets at
-    least, of each partition of the source."""
+) -> Iterator[tuple[Running, float]]:
+    """Run a contestant; with how long it takes until the target's partitions have so many offsets
+    at least, of each partition of the source."""
     began = time.monotonic()
     running = start(job)
     try:
         wait_until_there(running, target, job, wanted)
-    except BaseException:
+        yield running, round(time.monotonic() - began, 1)
+    finally:
         running.stop()
-        raise
-    return running, round(time.monotonic() - began, 1)
 
 
 def wait_until_there(
@@ -176,9 +177,8 @@ def started_again(
     record is at the target."""
     there = mirror_ends(target, job, [place]).get(place, 0)
     send(job.source, [place])
-    running, seconds = started(job, target, start, {place: there + 1})
-    running.stop()
-    return seconds
+    with started(job, target, start, {place: there + 1}) as (_, seconds):
+        return seconds
 
 
 def mirror_ends(

@@ -144,8 +144,8 @@ def _measured(arena: Arena, job: Job, start: Start, name: str, *, size: Size, pa
         write_topology(job)
         commands["plan"] = command_seconds(job, "plan")
     target, places = arena.target, size.places(size.names)
-    running, new = started(job, target, start, dict.fromkeys(places, size.records))
-    try:
+    wanted = dict.fromkeys(places, size.records)
+    with started(job, target, start, wanted) as (running, new):
         cores = idle_cores(running)
         memory = own_memory(running)
         if ours:
@@ -154,8 +154,6 @@ def _measured(arena: Arena, job: Job, start: Start, name: str, *, size: Size, pa
         made = _new_topic(arena, running, job, name)
         busy = size.places(size.names[: size.busy_topics])
         latency = measure_latency(running, job, target, pace, busy)
-    finally:
-        running.stop()
     again = started_again(job, target, start, places[-1])
     return Scale(
         new_seconds=new,

@@ -2,6 +2,7 @@
 had stopped."""
 
 from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +55,7 @@ def read_as_group(
     values: Counter[bytes] = Counter()
     ended: set[int] = set()
     silent = 0
-    try:
+    with closing(consumer):
         consumer.subscribe([topic])
         while len(ended) < partitions and (at_most is None or values.total() < at_most):
             room = 10_000 if at_most is None else at_most - values.total()
@@ -70,8 +71,6 @@ def read_as_group(
                 else:
                     ended.add(message.partition() or 0)
         consumer.commit(asynchronous=False)
-    finally:
-        consumer.close()
     return values
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -193,7 +194,7 @@ def _wait_until_some_arrived(target: str, run: "subprocess.Popen[bytes]", record
             "enable.auto.commit": False,
         }
     )
-    try:
+    with closing(consumer):
         consumer.subscribe([REMOTE])
         while seen < with_some:
             seen += sum(
@@ -203,8 +204,6 @@ def _wait_until_some_arrived(target: str, run: "subprocess.Popen[bytes]", record
                 raise ReplicationError(
                     "the replicator ended by itself; see run.log in the demo's directory"
                 )
-    finally:
-        consumer.close()
 
 
 def _finish(topology: Path) -> None:
@@ -306,7 +305,7 @@ def _read(bootstrap_servers: str, topic: str) -> Read:
         }
     )
     records: Read = [[] for _ in range(PARTITIONS)]
-    try:
+    with closing(consumer):
         consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
         open_partitions = set(range(PARTITIONS))
         while open_partitions:
@@ -317,6 +316,4 @@ def _read(bootstrap_servers: str, topic: str) -> Read:
                     )
                 else:
                     open_partitions.discard(message.partition())
-    finally:
-        consumer.close()
     return records

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from types import FrameType
 
@@ -135,12 +136,10 @@ def _read(bootstrap_servers: str, stop: threading.Event) -> None:
     settings = {"bootstrap.servers": bootstrap_servers, "group.id": GROUP, **_QUIET}
     settings |= {"auto.offset.reset": "earliest", "isolation.level": "read_committed"}
     consumer = Consumer({**settings, "auto.commit.interval.ms": 1000})
-    consumer.subscribe([*TOPICS])
-    try:
+    with closing(consumer):
+        consumer.subscribe([*TOPICS])
         while not stop.is_set():
             consumer.consume(500, timeout=1.0)
-    finally:
-        consumer.close()
 
 
 if __name__ == "__main__":
