@@ -1,7 +1,6 @@
 """A catalog's own tables, whose files are at hand, read by DuckDB as those in a folder."""
 
 from collections.abc import Callable, Hashable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
@@ -16,10 +15,9 @@ from mirrorlake.lake.delta_log import DeltaLog, features_of
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.folder import has_table
 from mirrorlake.lake.properties import PROPERTY
+from mirrorlake.threads import side_by_side
 
 Answer = TypeVar("Answer")
-
-_AT_ONCE = 8
 _ASK_SPARK = "ask with --engine spark"
 #: How delta-rs calls a table whose newest commits are not all in its log.
 _CATALOG_COMMITS = "catalog-managed table"
@@ -65,9 +63,7 @@ class CatalogReader(DuckLake):
         with self._use:
             self._look_again(TABLES)
         missing = [table for table in TABLES if not self.keeps(table)]
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            opened = dict(zip(missing, pool.map(self.opened, missing), strict=True))
-        for table, delta in opened.items():
+        for table, delta in zip(missing, side_by_side(self.opened, missing), strict=True):
             self.keep(table, delta)
             self._ids.setdefault(table, str(delta.metadata().id))
 

@@ -9,7 +9,6 @@ table, a `remove` one that is not any more
 
 import json
 from collections.abc import Hashable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import unquote
@@ -21,10 +20,8 @@ from deltalake.table import ProtocolVersions
 from mirrorlake.lake.arrow_values import table_of
 from mirrorlake.lake.log_repair import checkpoints_of, hinted
 from mirrorlake.lake.place import Place
-from mirrorlake.threads import in_thread
+from mirrorlake.threads import in_thread, side_by_side
 
-#: How many commits are read at a time.
-_AT_ONCE = 8
 #: Table features without which the files of a snapshot are the table.
 BARRED_FEATURES = frozenset({"deletionVectors", "columnMapping"})
 #: Table features that ask nothing of a commit which puts the rows of plain files into others. Of
@@ -138,9 +135,9 @@ class DeltaLog:
         with suppress(FileNotFoundError):  # a checkpoint of another form; a log that was cleaned up
             if newest >= 0:
                 yield from self._of_checkpoint(newest)
-            with ThreadPoolExecutor(_AT_ONCE) as pool:  # in a store each answer takes its time
-                for commit in pool.map(self.commit, range(newest + 1, version + 1)):
-                    yield from () if commit is None else commit.added.items()
+            # in a store each answer takes its time
+            for commit in side_by_side(self.commit, range(newest + 1, version + 1)):
+                yield from () if commit is None else commit.added.items()
 
     def _of_checkpoint(self, version: int) -> Iterator[tuple[str, str]]:
         with self.checkpoint_of(version).open_parquet() as file:

@@ -12,7 +12,6 @@ import re
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -34,6 +33,7 @@ from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.properties import check_version
 from mirrorlake.lake.reader import NONE, Args, Frame, Frames, QueryRows, Reader
 from mirrorlake.lake.translated import duckdb_columns, duckdb_query
+from mirrorlake.threads import side_by_side
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,10 +127,9 @@ class DuckLake(Reader):
 
     def _of_each(self, ask: Callable[[str], Answer], tables: Collection[str]) -> dict[str, Answer]:
         """What is asked of each of some tables."""
-        if not self._root.in_store or len(tables) < 2:
+        if not self._root.in_store:
             return {table: ask(table) for table in tables}
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return dict(zip(tables, pool.map(ask, tables), strict=True))
+        return dict(zip(tables, side_by_side(ask, tables, _AT_ONCE), strict=True))
 
     def _is_newest(self, table: str) -> bool | None:
         """Whether a table is as it was opened, or still not there; None where it has to be opened

@@ -12,13 +12,13 @@ import json
 import logging
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from itertools import chain
 
 from mirrorlake.lake.delta_log import DeltaLog, files_of
 from mirrorlake.lake.log_repair import checkpoints_of
+from mirrorlake.threads import side_by_side
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,6 @@ MOST_COMMITS = 200_000
 _NEWEST_CHECKPOINTS, _VERSIONS = 20, 1_000
 #: Commits that one turn deletes at most.
 _AT_ONCE = 20_000
-_THREADS = 8
 _NUMBERED = re.compile(r"\.?(\d{20})\.")
 
 
@@ -55,9 +54,8 @@ def shorten(log: DeltaLog, now_ms: int, most: int = MOST_COMMITS) -> int:
     gone = [version for version in commits if version < base][:_AT_ONCE]
     below = min(base, gone[-1] + 1) if gone else base
     _delete(log, names, gone, below)
-    with ThreadPoolExecutor(_THREADS) as threads:
-        spare = (log.checkpoint_of(version) for version in _spare(checkpoints, base))
-        _all(threads.map(lambda file: file.delete(), spare))
+    spare = [log.checkpoint_of(version) for version in _spare(checkpoints, base)]
+    side_by_side(lambda file: file.delete(), spare)
     if gone:
         logger.info("table %s: commits up to %d are not kept", log.table.name, gone[-1])
     return len(gone)
@@ -80,13 +78,12 @@ def _delete(log: DeltaLog, names: Collection[str], gone: Sequence[int], below: i
     stale = [name for name in names if (at := _NUMBERED.match(name)) and int(at[1]) < below]
     if not stale:
         return
-    with ThreadPoolExecutor(_THREADS) as threads:
-        removed = {*chain.from_iterable(threads.map(lambda each: _removed(log, each), gone))}
-        # one that is a part of the table again, by Delta's RESTORE, or lies elsewhere, stays
-        files = removed.difference(files_of(log.opened())) if removed else removed
-        ours = (path for path in files if not path.startswith("/") and "://" not in path)
-        _all(threads.map(lambda path: (log.table / path).delete(), ours))
-        _all(threads.map(lambda name: (log.folder / name).delete(), stale))
+    removed = {*chain.from_iterable(side_by_side(lambda each: _removed(log, each), gone))}
+    # one that is a part of the table again, by Delta's RESTORE, or lies elsewhere, stays
+    files = removed.difference(files_of(log.opened())) if removed else removed
+    ours = [path for path in files if not path.startswith("/") and "://" not in path]
+    side_by_side(lambda path: (log.table / path).delete(), ours)
+    side_by_side(lambda name: (log.folder / name).delete(), stale)
 
 
 def _removed(log: DeltaLog, version: int) -> Sequence[str]:
@@ -108,9 +105,3 @@ def _spare(checkpoints: Sequence[int], base: int) -> list[int]:
             spare.append(version)
         stretches.add(version // _VERSIONS)
     return spare
-
-
-def _all(done: Iterable[None]) -> None:
-    """Wait for some work, and raise what it raised."""
-    for _ in done:
-        pass

@@ -4,7 +4,6 @@ newer version."""
 import logging
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,14 +30,12 @@ from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.properties import PROPERTY, check_version, properties_at_birth
 from mirrorlake.lake.registration import check_own
+from mirrorlake.threads import side_by_side
 
 if TYPE_CHECKING:  # answers without Spark (lake/duck.py) come by this module too
     from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
-
-#: How many tables are looked for, or made, at a time.
-_AT_ONCE = 8
 
 
 def open_lake(
@@ -155,9 +152,8 @@ def _tables_at(root: Place) -> set[str]:
     """The tables that lie at a place. In a store, where each look takes its time, one tells which
     cannot be there."""
     known = set(root.names()).intersection(TABLES) if root.in_store else {*TABLES}
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        there = pool.map(partial(has_table, root), known)
-        return {table for table, is_there in zip(known, there, strict=True) if is_there}
+    there = side_by_side(partial(has_table, root), known)
+    return {table for table, is_there in zip(known, there, strict=True) if is_there}
 
 
 def _opened(session: "SparkSession | Callable[[], SparkSession]") -> "SparkSession":
@@ -228,9 +224,7 @@ def _existing_tables(spark: "SparkSession", schema: str) -> set[str]:
 
 def _create_tables(lake: Lake, tables: Sequence[str]) -> None:
     """Make tables, each by a commit of its own."""
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        # raises what one raised
-        list(pool.map(lambda table: lake.create(table, properties_at_birth(table)), tables))
+    side_by_side(lambda table: lake.create(table, properties_at_birth(table)), tables)
 
 
 def _read_properties(lake: Lake) -> None:

@@ -7,7 +7,6 @@ looks at the newest of each table.
 
 import json
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from functools import partial
 from typing import NamedTuple
@@ -18,13 +17,13 @@ from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.reader import NONE
+from mirrorlake.threads import side_by_side
 
 #: How many of a table's newest commits are looked at where it is not known which are new: some
 #: kilobytes each, and a request in a store.
 NEWEST = 5
 #: How `engineInfo` of our commits begins: of those by delta-rs, and of `lake/own_commits.py`.
 _OURS = ("delta-rs", "mirrorlake")
-_AT_ONCE = 8
 
 
 class OtherCommit(NamedTuple):
@@ -73,9 +72,8 @@ def newest_by_others(
     nothing of any other lake. Raises OSError."""
     if root is None or not is_one_writer(root, registered):
         return []
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        by_table = pool.map(partial(_newest_of, root, open_at), TABLES)
-        return [commit.error.message for commits in by_table for commit in commits]
+    by_table = side_by_side(partial(_newest_of, root, open_at), TABLES)
+    return [commit.error.message for commits in by_table for commit in commits]
 
 
 def _newest_of(root: Place, open_at: Mapping[str, int], table: str) -> list[OtherCommit]:

@@ -7,7 +7,6 @@ import shutil
 import socket
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -35,6 +34,7 @@ from mirrorlake.library.internals import Internals
 from mirrorlake.native.selfcheck import problem as native_problem
 from mirrorlake.spark.home import session_is_given
 from mirrorlake.spark.java import find_java, java_version
+from mirrorlake.threads import side_by_side
 
 CheckState = Literal["good", "note", "bad"]
 #: Below this much room on the disk of a lake a run is about to stop; below the other one, soon.
@@ -230,9 +230,8 @@ def cluster_checks(connections: Connections, flows: Collection[ResolvedFlow]) ->
 def broker_checks(alias: str, addresses: Collection[tuple[str, int]]) -> Iterator[Check]:
     """Whether each broker is reached from here at the address by which the cluster names it, which
     is another than the one of the file."""
-    with ThreadPoolExecutor(_AT_ONCE) as threads:
-        problems = zip(addresses, threads.map(_not_reached, addresses), strict=True)
-        away = [f"{host}:{port} ({why})" for (host, port), why in problems if why]
+    problems = zip(addresses, side_by_side(_not_reached, addresses, _AT_ONCE), strict=True)
+    away = [f"{host}:{port} ({why})" for (host, port), why in problems if why]
     if not away:
         yield Check("ports", alias, "good", f"all {len(addresses)} brokers are reached from here")
         return

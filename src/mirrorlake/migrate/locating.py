@@ -3,7 +3,6 @@ several threads."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,8 @@ from mirrorlake.migrate.reading import Read, log_of, read_stretch
 from mirrorlake.migrate.syncs import AHEAD, LOOK_BACK, MARGIN, MOST, Sync, window_back, window_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.encoding import Hops
+from mirrorlake.spark.tasks import deal
+from mirrorlake.threads import side_by_side
 from mirrorlake.verify.log_reader import LogReader
 
 #: How many partitions are read at a time.
@@ -99,13 +100,8 @@ class Locator:
             asked, Located(Counterpart(None, False, SILENT, behind=True), "none")
         )
         jobs = self._back_jobs(known) if self._back else self._jobs(known)
-        count = max(1, min(READERS, len(jobs)))
-        parts = [
-            jobs[len(jobs) * at // count : len(jobs) * (at + 1) // count] for at in range(count)
-        ]
-        with ThreadPoolExecutor(count, "migrate") as pool:
-            for part in pool.map(self._part, parts):
-                located.update(part)
+        for part in side_by_side(self._part, deal(jobs, READERS)):
+            located.update(part)
         return located
 
     def _read_bounds(self, keys: Sequence[TopicAndPartition]) -> dict[TopicAndPartition, Bounds]:

@@ -6,7 +6,6 @@ import socket
 import threading
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from functools import partial
 from os import getpid
@@ -28,6 +27,7 @@ from mirrorlake.naming.worker_groups import (
     work_of_landing,
 )
 from mirrorlake.run.group_lease import GroupLease
+from mirrorlake.threads import side_by_side
 from mirrorlake.worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -121,9 +121,7 @@ class Leases:
             threads[what].join()
             self.give_up(what)
 
-        with ThreadPoolExecutor(max(1, len(threads)), "leaving") as pool:
-            for _ in pool.map(leave, threads):
-                pass
+        side_by_side(leave, threads.keys(), len(threads))
 
     def is_deserted(self, flow: str) -> bool:
         """Whether no process runs a flow, or stands by for it, now that this one does not. Where

@@ -7,7 +7,6 @@ import signal
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from mirrorlake.devtools.local.ports import free_ports, is_open
 from mirrorlake.devtools.local.process import JvmProcess
 from mirrorlake.errors import ClusterUnreachable, InputError
 from mirrorlake.spark.jars import KAFKA_VERSION, Say, kafka_jars
+from mirrorlake.threads import side_by_side
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 15.0
@@ -115,8 +115,7 @@ class EmbeddedCluster:
         down = [broker for broker in self._brokers if broker.pid is None]
         for broker in down:
             broker.prepare(settings_of(broker, self._quorum(), len(self._brokers), self.properties))
-        with ThreadPoolExecutor(max_workers=len(self._brokers)) as pool:
-            list(pool.map(lambda broker: broker.format(self.cluster_id), down))
+        side_by_side(lambda broker: broker.format(self.cluster_id), down)
         try:
             for broker in down:
                 broker.start(self.heap, self.detached)

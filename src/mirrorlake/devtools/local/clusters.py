@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.spark.jars import kafka_jars
+from mirrorlake.threads import side_by_side
 
 
 def start_clusters(
@@ -46,5 +47,4 @@ def start_clusters(
 
 def stop_clusters(clusters: dict[str, EmbeddedCluster]) -> None:
     """Stop clusters side by side."""
-    with ThreadPoolExecutor(max_workers=max(1, len(clusters))) as pool:
-        list(pool.map(EmbeddedCluster.stop, clusters.values()))
+    side_by_side(EmbeddedCluster.stop, clusters.values())
