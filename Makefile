@@ -34,7 +34,7 @@ ifdef CHUNK
 test-all: env
 	$(BIN)/pytest -m slow --chunk $(CHUNK)
 else
-test-all: test ## those and the slow ones, some 70 minutes: every lane, topology, security mode; CHUNK=3/12 goes on with a twelfth
+test-all: test ## those and the slow ones, every lane, topology, security mode; CHUNK=3/12 goes on with a twelfth, an hour at most
 	@$(MAKE) --no-print-directory -j 6 --keep-going --output-sync=target search $(EACH_CHUNK) || { echo \
 		"go on with make search, or make test-all CHUNK=3/$(CHUNKS), where chunk-3 is one of those that failed" >&2; exit 1; }
 	$(BIN)/pytest -m quiet

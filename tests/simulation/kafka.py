@@ -24,6 +24,18 @@ Header = tuple[str, bytes | None]
 TOO_LARGE = b"large:"
 #: Those that a target refuses by themselves, and says so of the record (KIP-467).
 ODD = b"odd:"
+#: What a delivery report may say of a batch that is no fault of its records: the cluster's, ours,
+#: or the producer's.
+OTHERS_FAULTS = (
+    KafkaError.NOT_ENOUGH_REPLICAS,
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    KafkaError._MSG_TIMED_OUT,
+    KafkaError.INVALID_REQUIRED_ACKS,
+    KafkaError.UNSUPPORTED_COMPRESSION_TYPE,
+    KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
+)
+#: Of these the batch may be in the log.
+_APPENDED = (KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND, KafkaError._MSG_TIMED_OUT)
 
 
 def failed(code: int, text: str, fatal: bool = False) -> KafkaException:
@@ -143,6 +155,8 @@ class Cluster:
         self.denied: set[str] = set()
         #: Transactional ids that the coordinator has forgotten, until somebody initialises them.
         self.forgotten: set[str] = set()
+        #: What the next batches of records are answered with, one each.
+        self.answers: list[int] = []
         self._epochs: dict[str, int] = {}
         self._open: dict[str, Transaction] = {}
 
@@ -319,6 +333,9 @@ class Producer:
             refused = _refused([entry for entry, _ in items])
             if self._refused is not None:
                 refused = [KafkaError(KafkaError._PURGE_QUEUE, "purged")] * len(items)
+            elif self._cluster.answers:
+                fault = KafkaError(self._cluster.answers.pop(0), "no fault of a record")
+                refused = [fault] * len(items)
             for (entry, callback), error in zip(items, refused, strict=True):
                 self._deliver(*place, entry, callback, error)
         return 0
@@ -369,7 +386,8 @@ class Producer:
         if self._refused is None and error is not None:
             self._refused = error if error.fatal() else abortable(_blamed(error), error.str())
         offset = -1
-        if error is None and log is not None:
+        is_there = error is None or error.code() in _APPENDED
+        if is_there and log is not None:
             entry.transaction = self._cluster.opened(self._id)
             offset = log.append(entry)
         if callback is not None:

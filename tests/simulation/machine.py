@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from mirrorlake.errors import Fenced
 from tests.simulation.driver import Driver, install
-from tests.simulation.kafka import ODD, TOO_LARGE
+from tests.simulation.kafka import ODD, OTHERS_FAULTS, TOO_LARGE
 from tests.simulation.landing import SessionFailed
 from tests.simulation.steps import FULL, KINDS, Death, Fault
 from tests.simulation.world import TOPICS, Settings, Suspended, World
@@ -57,6 +57,7 @@ EVENTS = {
     "check": 1,
     "write_refused": 4,
     "deny": 3,
+    "answer_otherwise": 3,
     "forget_producers": 3,
     "forget": 3,
 }
@@ -182,6 +183,16 @@ class Replication(RuleBasedStateMachine):
         for topic in TOPICS:
             self.world.write(topic, dice.upto(1), 2)
         self._do("land", 0, None)
+        self._works(dice)
+
+    def _answer_otherwise(self, dice: Dice) -> None:
+        """Records come, and the target answers their batches with errors that are no fault of
+        theirs: these are sent again, none is parked or skipped, and none is there twice."""
+        answers = [dice.among(OTHERS_FAULTS)] * (1 + dice.upto(15))
+        self._say(f"answers {answers}")
+        self.world.write(dice.among(TOPICS), dice.upto(1), 1 + dice.upto(4))
+        self._do("land", 0, None)
+        self.world.target.answers = answers
         self._works(dice)
 
     def _forget_producers(self, dice: Dice) -> None:
@@ -419,6 +430,7 @@ class Replication(RuleBasedStateMachine):
         world.salt = 0
         world.steps.fault = None
         world.target.denied.clear()
+        world.target.answers.clear()
         self._wake()
         world.end_transactions("committed")
         idle = failures = 0

@@ -9,16 +9,26 @@ from functools import partial
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError
 from deltalake.exceptions import DeltaError
 
 from mirrorlake.groups import readable
+from mirrorlake.kafka.error_classes import ErrorClass, class_of
 from mirrorlake.landing import checkpoints, worker
 from mirrorlake.landing import plan as landing_plan
 from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.offsets.generations import SourceGenerations
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.runs import Segment, Written, rebuild
-from mirrorlake.produce import recovery, report, shard_jobs, stage_files, task
+from mirrorlake.produce import (
+    culprit,
+    delivery,
+    recovery,
+    report,
+    shard_jobs,
+    stage_files,
+    task,
+)
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.map_writer import MapWriter
@@ -222,6 +232,16 @@ OF_LANDING = (
     queries_begin_a_record_early,
 )
 
+
+def faults_of_the_cluster_are_taken_for_refusals(patch: Patch) -> None:
+    def taken(error: KafkaError | int) -> ErrorClass:
+        kind = class_of(error)
+        return ErrorClass.RECORD if kind is ErrorClass.CLUSTER else kind
+
+    for module in (culprit, delivery):
+        patch.setattr(module, "class_of", taken)
+
+
 BUGS: Sequence[Callable[[Patch], None]] = (
     progress_is_a_version,
     positions_are_not_asked_for,
@@ -233,6 +253,7 @@ BUGS: Sequence[Callable[[Patch], None]] = (
     appends_are_not_idempotent,
     what_found_no_room_is_taken_for_written,
     a_range_is_skipped_that_was_not_produced,
+    faults_of_the_cluster_are_taken_for_refusals,
     readers_are_not_counted,
     failures_of_tasks_are_not_heard,
     what_was_done_beside_a_failure_is_rebuilt,
@@ -245,6 +266,7 @@ BUGS: Sequence[Callable[[Patch], None]] = (
 _RARE = {name for name, times in EVENTS.items() if times < 4}
 WITHOUT: Mapping[Callable[[Patch], None], Collection[str]] = {
     what_found_no_room_is_taken_for_written: (),
+    faults_of_the_cluster_are_taken_for_refusals: {*KINDS, FULL, *EVENTS} - {"answer_otherwise"},
     lost_positions_are_taken_for_none: {*KINDS, FULL, *_RARE} - {"driver", "error", "expire"},
 }
 

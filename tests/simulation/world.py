@@ -106,6 +106,11 @@ class Suspended:
     later: list[Any]
 
 
+def is_refused(row: Row) -> bool:
+    """Whether a target refuses a record for its own sake, or its batch."""
+    return (row.value or b"").startswith((TOO_LARGE, ODD))
+
+
 class World:
     """One schedule's world. What is in `tables`, `stage`, `marks` and the clusters survives a
     death."""
@@ -465,7 +470,7 @@ class World:
     def violations(self) -> list[str]:
         """What is wrong once all is landed and produced; nothing may be."""
         found = [*self._staged_wrong(), *self._mirrored_wrong()]
-        return [*found, *self._groups_wrong(), *self._positions_wrong()]
+        return [*found, *self._groups_wrong(), *self._positions_wrong(), *self._refusals_wrong()]
 
     def _positions_wrong(self) -> list[str]:
         """Groups stand at each position of each living partition, and are moved by the map, as far
@@ -710,6 +715,21 @@ class World:
                     )
         return found
 
+    def _refusals_wrong(self) -> list[str]:
+        """What is told as refused, or was, has a record among it that a target refuses."""
+        refused = [row for row in self.ever_staged() if is_refused(row)]
+        return [
+            f"refused without a reason: {item}"
+            for item in self.incidents
+            if item.kind == "target_refused"
+            and not any(
+                (row.topic, row.partition, row.generation)
+                == (item.topic, item.partition, item.generation)
+                and (item.first or 0) <= row.offset <= (item.last or 0)
+                for row in refused
+            )
+        ]
+
     def _parked(self, key: TopicAndPartition) -> set[tuple[int, int]]:
         """What a flow goes on behind, in what counts of the generations of its target topic. Only
         what is refused."""
@@ -719,12 +739,7 @@ class World:
             for row in self.parked
             if (row.topic, row.partition) == key and row.target_generation >= counted
         ]
-        prefixes = (TOO_LARGE, ODD)
-        refused = {
-            (row.generation, row.offset)
-            for row in self.ever_staged()
-            if (row.value or b"").startswith(prefixes)
-        }
+        refused = {(row.generation, row.offset) for row in self.ever_staged() if is_refused(row)}
         assert {(row.generation, row.offset) for row in rows} <= refused, "parked, and not refused"
         return {(row.generation, row.offset) for row in rows}
 
