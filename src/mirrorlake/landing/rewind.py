@@ -31,11 +31,11 @@ def first_offsets(
     All partitions are asked side by side, and the last record of each first: mostly it holds for
     none.
     """
-    left = {key: bound for key, bound in bounds.items() if bound[0] < bound[1]}
-    asked = {key: end - 1 for key, (_, end) in left.items()}
-    done, ends = set(beyond), {key: end for key, (_, end) in bounds.items()}
-    while left:
-        probed = {key: row for key, row in rows(asked).items() if row.offset < left[key][1]}
+    left, ends = dict(bounds), {key: end for key, (_, end) in bounds.items()}
+    asked, done = {key: end - 1 for key, end in ends.items()}, set(beyond)
+    while left := {key: bound for key, bound in left.items() if bound[0] < bound[1]}:
+        found = rows({key: asked[key] for key in left})
+        probed = {key: row for key, row in found.items() if row.offset < left[key][1]}
         true = holds(probed)
         for key, (low, high) in list(left.items()):
             if key in probed and key not in true:
@@ -46,6 +46,4 @@ def first_offsets(
                     done.add(key)
             ends[key] = high
             left[key], asked[key] = (low, high), (low + high) // 2
-        left = {key: bound for key, bound in left.items() if bound[0] < bound[1]}
-        asked = {key: asked[key] for key in left}
     return {key: ends[key] for key in done}

@@ -68,7 +68,8 @@ class PathSink:
         self._job = job
         self._application = application
         self._small = SmallBatches(job.small_batch_records)
-        self._pace = job.pace()
+        #: What the batches so far say of the next one.
+        self.pace = job.pace()
         self._commit_seconds = deque[float](maxlen=9)
         self._log = DriverLog(job)
         #: Up to where it has committed the batches of a query.
@@ -101,11 +102,6 @@ class PathSink:
         return self._reached
 
     @property
-    def pace(self) -> Pace:
-        """What the batches so far say of the next one."""
-        return self._pace
-
-    @property
     def small_records(self) -> int:
         """How many records this process reads itself at a time."""
         return self._small.max_records
@@ -136,7 +132,7 @@ class PathSink:
                 check()
                 self._commit(files, batch, time.monotonic() - began if here else by_tasks)
         except BaseException:  # also what does not come to its end says how much the next may hold
-            self._keep(self._pace.after_failure(time.monotonic() - asked))
+            self._keep(self.pace.after_failure(time.monotonic() - asked))
             raise
 
     def fenced(self) -> bool:
@@ -167,10 +163,10 @@ class PathSink:
         job = self._job
         if spark is None:
             count = 1 + offset_count(ranges) // job.max_records  # each file has a bound
-            write = partial(write_parts, job, "driver", partial(self._log.read, self._pace))
-            return run_here(write, dealt(job.parts(ranges, noted, count, self._pace), 1), ADDED)
+            write = partial(write_parts, job, "driver", partial(self._log.read, self.pace))
+            return run_here(write, dealt(job.parts(ranges, noted, count, self.pace), 1), ADDED)
         self._log.drop_prefetched()
-        parts = job.parts(ranges, noted, job.tasks, self._pace)
+        parts = job.parts(ranges, noted, job.tasks, self.pace)
         write = partial(write_parts, job, "task", partial(read_part, job))
         return run_by_spark(spark, write, parts, ADDED, len(parts))
 
@@ -194,11 +190,11 @@ class PathSink:
         for file in files:
             sizes.update(json.loads(file["topic_bytes"]))
         self._small.learn(sum(file["records"] for file in files), size)
-        self._keep(self._pace.after(size, seconds, sizes).after_commits(self._commit_seconds))
+        self._keep(self.pace.after(size, seconds, sizes).after_commits(self._commit_seconds))
 
     def _keep(self, pace: Pace) -> None:
-        if pace.in_small_answers != self._pace.in_small_answers:
+        if pace.in_small_answers != self.pace.in_small_answers:
             self._log.close()  # its client asks for answers of the other size
-        if pace != self._pace:
+        if pace != self.pace:
             self._job.keep_pace(pace)
-        self._pace = pace
+        self.pace = pace

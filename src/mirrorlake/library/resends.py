@@ -87,11 +87,7 @@ class Resends(Opened):
         if max_records is not None and max_records < 1:
             raise InputError("the number of records has to be above 0")
         known = self.internals
-        for alias in (source, cluster):
-            _check_cluster(known, alias)
-        if cluster is not None:
-            # before Spark starts, so that a failure is reported within seconds
-            known.connections.admin(cluster).cluster_id()
+        _check_clusters(known, source, cluster)
         stage = StageFiles(known.tables)
         source = source or _source_of(known, stage, topic)
         asked = ReplayRequest(
@@ -230,10 +226,7 @@ class Resends(Opened):
                     f"{name} cannot be restored{nearest(name, ALL)}; what can is {', '.join(ALL)}"
                 )
         known = self.internals
-        for alias in (source, target):
-            _check_cluster(known, alias)
-        # before Spark starts, so that a failure is reported within seconds
-        known.connections.admin(target).cluster_id()
+        _check_clusters(known, source, target)
         offsets = dict(below or {})
         until_ms = None if as_of is None else int(as_of.timestamp() * 1_000)
         words: dict[str, Any] = {} if until_ms is None else {"as_of_ms": until_ms}
@@ -300,9 +293,15 @@ def _check_rate(rate: int | None) -> None:
         raise InputError("the rate has to be above 0 records a second")
 
 
-def _check_cluster(known: Internals, alias: str | None) -> None:
-    if alias is not None and alias not in known.topology.clusters:
-        raise InputError(f"there is no cluster {alias}{nearest(alias, known.topology.clusters)}")
+def _check_clusters(known: Internals, source: str | None, target: str | None) -> None:
+    """Raise InputError for a cluster that the file has not, and ClusterUnusable for a target that
+    does not answer: before Spark starts, so that a failure is reported within seconds."""
+    for alias in (source, target):
+        if alias is not None and alias not in known.topology.clusters:
+            there = known.topology.clusters
+            raise InputError(f"there is no cluster {alias}{nearest(alias, there)}")
+    if target is not None:
+        known.connections.admin(target).cluster_id()
 
 
 def _source_of(known: Internals, stage: "StageFiles", topic: str) -> str:
