@@ -16,9 +16,9 @@ from mirrorlake.offsets.progress import MappedEnd
 
 #: The kind of change under which the number of a flow's shards is noted.
 _SHARDS = "produce_tasks"
-#: How long rows wait for those of later batches in a catalog, where a commit takes a job of
-#: Spark's, and in an object store, where its requests take time and are paid for.
-ROWS_WAIT_SECONDS = 5.0
+#: How long rows wait for those of later batches in an object store, where the requests of a commit
+#: take time and are paid for, and in a catalog, where a commit takes jobs of Spark's.
+ROWS_WAIT_SECONDS, SESSION_ROWS_WAIT_SECONDS = 5.0, 10.0
 _PARKED = (
     "topic STRING, partition INT, generation INT, offset BIGINT, target_topic STRING, "
     "target_generation INT, reason STRING, byte_count BIGINT"
@@ -34,8 +34,9 @@ class LakeMap:
         self._application = f"mirrorlake/{lake.lake_id}/{flow}"
         self._event_log = EventLog(lake)
         #: See `MapStore`.
-        waits = lake.in_store or isinstance(lake, CatalogLake)
-        self.rows_wait_seconds = ROWS_WAIT_SECONDS if waits else 0.0
+        self.rows_wait_seconds = ROWS_WAIT_SECONDS if lake.in_store else 0.0
+        if isinstance(lake, CatalogLake):
+            self.rows_wait_seconds = SESSION_ROWS_WAIT_SECONDS
         self._number = -1  # of the newest batch that was, or may have been, appended
 
     def take_over(self, least: int) -> int:

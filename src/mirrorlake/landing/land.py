@@ -40,7 +40,7 @@ STOP_SECONDS = 60.0
 #: How long after the start of a batch the next one starts where the file does not say it, seconds:
 #: where this process commits, and where a session does. A session takes a job and a commit of
 #: Spark's for each, whatever it holds.
-TRIGGER_SECONDS, SESSION_TRIGGER_SECONDS = 0.35, 1.2
+TRIGGER_SECONDS, SESSION_TRIGGER_SECONDS = 0.35, 1.5
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ UTILISATION = 0.7
 HEADROOM = 1.25
 #: How many batches a second a flow makes that has records all the time, at the default
 #: `trigger_ms`: fewer records than that make fewer batches.
-BATCHES_PER_SECOND: Mapping[LakeKind, float] = {"folder": 2.5, "store": 2.5, "catalog": 0.8}
+BATCHES_PER_SECOND: Mapping[LakeKind, float] = {"folder": 2.5, "store": 2.5, "catalog": 0.67}
 #: What a record is taken to hold as long as it is not known, bytes.
 RECORD_BYTES = 1024.0
 

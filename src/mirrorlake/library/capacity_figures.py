@@ -74,10 +74,10 @@ FIGURES: Mapping[str, Figure] = {
     "batches_cores": Figure(
         "records that come all the time, however few, in one flow",
         "cores",
-        {"folder": 0.25, "store": 0.4, "catalog": 0.5},
+        {"folder": 0.25, "store": 0.4, "catalog": 0.4},
         "1,000 records/s of 200 B: 0.19 cores in all by "
         f"{_CAPACITY}, 0.25 and 0.31 by `bench --only latency`; in a catalog 0.71 by "
-        "`bench --only feel --lake catalog`",
+        "`bench --only feel --lake catalog`, with a batch every 1.2 s",
         {"store": "a folder's, and the requests"},
     ),
     "flow_batches_cores": Figure(

@@ -46,7 +46,6 @@ class MapWriter:
         self._queue: list[_Entry] = []
         self._unmapped: dict[TopicAndPartition, list[tuple[int, Written]]] = defaultdict(list)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"map {flow}")
-        self._appends = ThreadPoolExecutor(2, thread_name_prefix=f"append {flow}")
         self._running: Future[None] | None = None
         #: When what waits is due, of `time.monotonic`.
         self._due = 0.0
@@ -123,7 +122,6 @@ class MapWriter:
             self.drain()
         finally:
             self._thread.shutdown()
-            self._appends.shutdown()
 
     def _append_all(self) -> None:
         while True:
@@ -145,14 +143,14 @@ class MapWriter:
                     return
 
     def _append(self, entries: list[_Entry]) -> None:
-        """Append the rows of some batches, each table in one idempotent commit."""
+        """Append the rows of some batches, each table in one idempotent commit: the map's first,
+        and no two at once, since a commit of Spark's takes the cores that landing has then."""
         newest = entries[-1].batch_id
         of_map = pa.concat_tables(entry.map_rows for entry in entries)
         of_latency = pa.concat_tables(entry.latency_rows for entry in entries)
-        latency = self._appends.submit(self._store.append_latency, of_latency, newest)
         self._store.append_map(of_map, newest)
         failpoints.reached("mapped")
-        latency.result()
+        self._store.append_latency(of_latency, newest)
 
 
 def map_rows(result: pa.Table) -> pa.Table:

@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 
 from mirrorlake.errors import Fenced
+from mirrorlake.lake.catalog_lake import CatalogLake
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.map_store import ROWS_WAIT_SECONDS, LakeMap
+from mirrorlake.lake.map_store import ROWS_WAIT_SECONDS, SESSION_ROWS_WAIT_SECONDS, LakeMap
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import place_of
 from mirrorlake.testing import MemoryLake
@@ -53,12 +54,15 @@ def test_another_that_took_over_since_is_noticed(lake: Losing) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "seconds"), [("s3://bucket/lake", ROWS_WAIT_SECONDS), ("lake", 0.0)]
+    ("url", "seconds"),
+    [("s3://bucket/lake", ROWS_WAIT_SECONDS), ("lake", 0.0), (None, SESSION_ROWS_WAIT_SECONDS)],
 )
 def test_rows_wait_for_one_another_where_each_commit_is_paid_for(
-    tmp_path: Path, url: str, seconds: float
+    tmp_path: Path, url: str | None, seconds: float
 ) -> None:
-    place = place_of(url if url.startswith("s3") else tmp_path / url)
-    lake = PathLake(no_session, place, tmp_path)
+    lake: Lake = CatalogLake(no_session, "main.replication", tmp_path)
+    if url is not None:
+        place = place_of(url if url.startswith("s3") else tmp_path / url)
+        lake = PathLake(no_session, place, tmp_path)
     lake.stored_id = "x"
     assert LakeMap(lake, "a->b").rows_wait_seconds == seconds

@@ -137,6 +137,8 @@ def test_what_came_beside_an_append_is_drained_behind_it(clock: list[float]) -> 
     threading.Timer(0.05, goes_on.set).start()
     writer.drain()
     assert store.of("map") == [([1], 1), ([2], 2)] and not unmapped(writer)
+    tables = [table for table, _, _ in store.calls]
+    assert tables == ["map", "latency"] * 2, "no two commits at once, the map's first"
     writer.close()
 
 
