@@ -61,6 +61,13 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     # A reader of the change feed that is ahead of the table gets no rows instead of an error.
     "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled": "true",
     "spark.databricks.delta.writeChecksumFile.enabled": "false",
+    # Each numbered commit has Delta compute the state of the log, with figures that only checksum
+    # files have: a tenth of what such a commit of few rows takes.
+    "spark.databricks.delta.fileSizeHistogramMetrics.enabled": "false",
+    "spark.databricks.delta.checksumDVMetrics.enabled": "false",
+    "spark.databricks.delta.checksumDeletedRecordCountsHistogramMetrics.enabled": "false",
+    # The plan of each execution is made a text for an interface that is off: its shortest one.
+    "spark.sql.ui.explainMode": "simple",
     # Either would take rows out of the order in which they were read: see landing/land.py.
     "spark.databricks.delta.optimizeWrite.enabled": "false",
     "spark.databricks.delta.autoCompact.enabled": "false",
