@@ -30,7 +30,7 @@ from mirrorlake.groups.newest_checkpoints import NewestCheckpoints
 from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.groups.sent_checkpoints import published
 from mirrorlake.groups.shared_topics import Direction, joined
-from mirrorlake.groups.told_positions import ToldPositions
+from mirrorlake.groups.split_positions import SplitPositions
 from mirrorlake.kafka.groups import GroupPositions
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.translate import Translator
@@ -74,7 +74,7 @@ class Checkpointing:
         self._source = connections.groups(flow.source)
         self._listed = ListedGroups(flow, self._source)
         self._left_out = LeftOutGroups(flow, self._lake, self._source, newest.running)
-        self._told = ToldPositions()
+        self._told = SplitPositions()
         self._committed: Mapping[GroupPartition, Committed] = {}
         #: What was known and answered when a turn had nothing to write: a turn about the same has
         #: nothing either, however many positions there are.

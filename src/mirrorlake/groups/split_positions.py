@@ -8,7 +8,7 @@ from mirrorlake.groups.checkpoint_plan import GroupPartition
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 #: By group and partition, as a cluster told them.
-Told = Mapping[str, Mapping[TopicAndPartition, Committed]]
+PositionsOfGroups = Mapping[str, Mapping[TopicAndPartition, Committed]]
 
 
 class Split(NamedTuple):
@@ -19,24 +19,24 @@ class Split(NamedTuple):
     elsewhere: Set[GroupPartition]
 
 
-class ToldPositions:
+class SplitPositions:
     """Answers of one cluster, which nothing changes. Where one is like the one before, so is what
     follows from it: the same objects. For one thread."""
 
     def __init__(self) -> None:
-        self._told: Told | None = None
+        self._told: PositionsOfGroups | None = None
         self._topics: frozenset[str] = frozenset()
         self._within: Set[str] = frozenset()
         self._split: Split | None = None
 
-    def topics(self, told: Told) -> frozenset[str]:
+    def topics(self, told: PositionsOfGroups) -> frozenset[str]:
         """The topics in which there are positions."""
         if told != self._told:
             self._told, self._split = told, None
             self._topics = frozenset(key[0] for positions in told.values() for key in positions)
         return self._topics
 
-    def split(self, told: Told, topics: Set[str]) -> Split:
+    def split(self, told: PositionsOfGroups, topics: Set[str]) -> Split:
         """Positions by whether they are in some topics."""
         self.topics(told)
         if self._split is None or topics != self._within:
