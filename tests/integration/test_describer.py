@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, TopicCollection, cimpl
+from confluent_kafka import OFFSET_END, KafkaError, KafkaException, TopicCollection, cimpl
 
 from mirrorlake.kafka.access import described
 from mirrorlake.kafka.admin import ClusterAdmin
@@ -20,6 +20,7 @@ from mirrorlake.kafka.quick_admin import FEW_QUESTIONS, MANY_TOPICS, QuickAdmin
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.kafka.values import ConfigValue
 from mirrorlake.native.describer import Describer, Description
+from mirrorlake.native.offset_asker import OffsetAsker
 from tests.support.clusters import ClusterPair
 from tests.support.control import set_configs
 from tests.support.kafka import (
@@ -207,3 +208,23 @@ def test_its_client_ends_with_it(clusters: ClusterPair) -> None:
         asked.result(30)
     thread.join(30)
     assert not thread.is_alive() and threads() < during
+
+
+def test_what_no_thread_takes_is_not_waited_for(
+    clusters: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither an answer that ends the thread that takes them, nor what is asked behind it."""
+
+    def fail(*_: object) -> None:
+        raise SystemExit  # of which threads make no noise
+
+    create_topic(clusters.east, topic_name)
+    describer = Describer({**SETTINGS, "bootstrap.servers": clusters.east})
+    monkeypatch.setattr(OffsetAsker, "_take", fail)
+    for _ in range(2):
+        future = describer.offsets([(topic_name, 0)], OFFSET_END, 0, 10.0)
+        with pytest.raises(KafkaException) as raised:
+            future.result(30)
+        assert raised.value.args[0].code() == KafkaError._DESTROY
+    described_still = describer.describe([topic_name], False, 10.0)[topic_name]
+    assert isinstance(described_still, Description)

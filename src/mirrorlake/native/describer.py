@@ -49,7 +49,8 @@ class Describer:
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._library = library()
-        self._handle = self._library.client(PRODUCER, dict(settings))
+        # what is wrong with a cluster the client says that is asked beside it
+        self._handle = self._library.client(PRODUCER, {**settings, "log_level": 0})
         self._offsets = OffsetAsker(self._library, self._handle)
         self._told: tuple[tuple[bytes, str], Layout] | None = None
         # Not at the end of the process, which would wait for brokers that do not answer.

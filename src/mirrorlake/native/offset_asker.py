@@ -93,7 +93,10 @@ class OffsetAsker:
             lib.check(lib.AdminOptions_set_isolation_level(options, level))
             lib.AdminOptions_set_opaque(options, number)
             self._open[number] = question
-            lib.ListOffsets(self._handle, wanted, options, self._queue)
+            if self._over.is_set():
+                self._give_up(number)
+            else:
+                lib.ListOffsets(self._handle, wanted, options, self._queue)
         finally:
             lib.topic_partition_list_destroy(wanted)
             lib.AdminOptions_destroy(options)
@@ -106,15 +109,24 @@ class OffsetAsker:
 
     def _serve(self) -> None:
         lib = self._lib
-        while not self._over.is_set():
-            event = lib.queue_poll(self._queue, -1)
-            if event:
-                self._take(event)
-                lib.event_destroy(event)
-        for question in self._open.values():
-            question.future.set_exception(KafkaException(KafkaError(KafkaError._DESTROY)))
+        try:
+            while not self._over.is_set():
+                event = lib.queue_poll(self._queue, -1)
+                if event:
+                    self._take(event)
+                    lib.event_destroy(event)
+        finally:  # whatever ended it: no caller waits for what no thread takes
+            self._over.set()
+            for number in list(self._open):
+                self._give_up(number)
+        # Not where it failed: the client is still asked for other things.
         lib.queue_destroy(self._queue)
         lib.destroy(self._handle)
+
+    def _give_up(self, number: int) -> None:
+        question = self._open.pop(number, None)
+        if question is not None:
+            question.future.set_exception(KafkaException(KafkaError(KafkaError._DESTROY)))
 
     def _take(self, event: int) -> None:
         question = self._open.pop(self._lib.event_opaque(event))
