@@ -8,6 +8,14 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicInfo
 
 
+def observe_topics(
+    flow: ResolvedFlow, connections: Connections, left_out: Mapping[str, str] | None
+) -> list[TopicPlan]:
+    """What the target of a flow lacks now, by asking both clusters; `left_out` says why topics are
+    not mirrored. For tests of users (docs/library.md)."""
+    return compare_topics(flow, connections, left_out, connections.admin(flow.source).topics())
+
+
 def compare_topics(
     flow: ResolvedFlow,
     connections: Connections,
