@@ -12,7 +12,7 @@ def observe_topics(
     flow: ResolvedFlow, connections: Connections, left_out: Mapping[str, str] | None
 ) -> list[TopicPlan]:
     """What the target of a flow lacks now, by asking both clusters; `left_out` says why topics are
-    not mirrored. For tests of users (docs/library.md)."""
+    not mirrored. Tests of users call it (docs/library.md)."""
     return compare_topics(flow, connections, left_out, connections.admin(flow.source).topics())
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from mirrorlake.attempts import attempts
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.control.config_sync import ConfigSync
-from mirrorlake.control.topic_comparison import compare_topics
+from mirrorlake.control.topic_comparison import observe_topics
 from mirrorlake.devtools.bench.measure import seconds_of
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
@@ -36,7 +36,7 @@ def measure_control(east: str, west: str) -> dict[str, float]:
     made_names: set[str] = set(names.values())
 
     def create() -> None:
-        plans = compare_topics(flow, connections, None, source.topics())
+        plans = observe_topics(flow, connections, None)
         # heartbeats are mirrored too, where there are some
         made_names.update(plan.target_topic for plan in plans)
         given = configs.creation({plan.topic: plan.factor for plan in plans})
@@ -104,8 +104,6 @@ def topology_of(addresses: Mapping[str, str], **flow: object) -> Topology:
 
 
 def _nothing_to_do(flow: ResolvedFlow, connections: Connections) -> None:
-    there = connections.admin(flow.source).topics()
-    plans = compare_topics(flow, connections, None, there)
-    left = [plan for plan in plans if plan.action != "none"]
+    left = [plan for plan in observe_topics(flow, connections, None) if plan.action != "none"]
     if left:
         raise RuntimeError(f"the mirrors are not all made: {left[:3]}")
