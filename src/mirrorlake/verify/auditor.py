@@ -4,7 +4,7 @@ the next one who compares goes on there."""
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -38,6 +38,7 @@ logger = logging.getLogger(__name__)
 WAVE_RANGES = 32
 #: How often files that were compacted meanwhile are looked up again.
 _ATTEMPTS = 3
+_AT_TARGET = ("target_topic", "target_generation")
 
 
 class Auditor:
@@ -217,33 +218,19 @@ class Auditor:
         return [next(again) if to_look_up(*pair) else pair for pair in pairs]
 
     def _tell(self, flow: str, rows: Iterable[dict[str, Any]]) -> None:
-        """Make differences incidents, the first of each partition."""
-        errors: dict[PartitionGeneration, ContentDiffers] = {}
-        at_target = ("target_topic", "target_generation")
-        for row in rows:
-            for difference in row["differences"]:
-                named = f"{row['topic']}-{row['partition']}"
-                detail = f" ({difference['detail']})" if difference["detail"] else ""
-                message = (
-                    f"{named}, offsets {difference['first_offset']} to "
-                    f"{difference['last_offset']}: {difference['kind']}{detail}; the range "
-                    f"{row['first_offset']} to {row['last_offset']} is not proven (docs/trust.md)"
-                )
-                place = PartitionGeneration.from_row(row)
-                at = {name: difference[name] for name in ("first_offset", "last_offset")}
-                at |= {name: row[name] for name in at_target}
-                error = ContentDiffers(message, **place._asdict(), **at)
-                errors.setdefault(place, error)
-        names = (*PartitionGeneration._fields, *at_target, "first_offset", "last_offset")
+        """Make differences incidents, of each partition the first one that no operator knows of."""
+        names = (*PartitionGeneration._fields, *_AT_TARGET, "first_offset", "last_offset")
         known = {
             tuple(0 if row[name] is None else row[name] for name in names)
             for row in self._lake.ask("mirror_incidents", flow=flow)
             if (row["kind"], row["resolution"]) == (ContentDiffers.incident_kind, "acknowledge")
         }
-        about = {tuple(getattr(error, name) for name in names): error for error in errors.values()}
-        news = [error for facts, error in about.items() if facts not in known]
+        news: dict[PartitionGeneration, ContentDiffers] = {}
+        for place, error in _errors(rows):
+            if tuple(getattr(error, name) for name in names) not in known:
+                news.setdefault(place, error)
         if news:
-            Incidents(self._lake).open_all(flow, ContentDiffers.incident_kind, news)
+            Incidents(self._lake).open_all(flow, ContentDiffers.incident_kind, news.values())
 
     def _settle(self, flow: str, closed: Collection[str]) -> None:
         """Close the incidents of partitions that have no difference any more, in their living
@@ -263,6 +250,24 @@ class Auditor:
                 and key.topic not in closed
             )
         )
+
+
+def _errors(
+    rows: Iterable[Mapping[str, Any]],
+) -> Iterator[tuple[PartitionGeneration, ContentDiffers]]:
+    """The differences of rows of `audits`, as errors, each with the partition that it is of."""
+    for row in rows:
+        place = PartitionGeneration.from_row(row)
+        for difference in row["differences"]:
+            detail = f" ({difference['detail']})" if difference["detail"] else ""
+            message = (
+                f"{row['topic']}-{row['partition']}, offsets {difference['first_offset']} to "
+                f"{difference['last_offset']}: {difference['kind']}{detail}; the range "
+                f"{row['first_offset']} to {row['last_offset']} is not proven (docs/trust.md)"
+            )
+            at = {name: difference[name] for name in ("first_offset", "last_offset")}
+            at |= {name: row[name] for name in _AT_TARGET}
+            yield place, ContentDiffers(message, **place._asdict(), **at)
 
 
 def _proven_before(partitions: Iterable[Any], chosen: Sequence[Chosen]) -> int:
