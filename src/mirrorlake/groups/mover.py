@@ -190,10 +190,11 @@ def _step(
     reported = admin.positions({checkpoint.group_id for checkpoint in checkpoints})
     sent, moving = [], []
     for checkpoint in checkpoints:
-        now = replace(
-            groups[checkpoint.group_id], positions=reported.positions.get(checkpoint.group_id, {})
-        )
-        before = now.positions.get(checkpoint.target)
+        known, at = groups[checkpoint.group_id], checkpoint.target
+        now = replace(known, positions=reported.positions.get(checkpoint.group_id, {}))
+        before = now.positions.get(at)
+        if before != known.positions.get(at):
+            now = replace(now, ends={})  # asked for before it stood there: the log may have grown
         decision = decide(checkpoint, now, force)
         if checkpoint.group_id in reported.errors:
             sent.append(Sent(checkpoint, before, refused=reported.errors[checkpoint.group_id]))

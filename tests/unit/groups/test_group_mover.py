@@ -1,6 +1,7 @@
 """Moves are checked again right before they are sent, in steps, by one process. No Kafka."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -70,6 +71,19 @@ def test_who_has_gone_on_since_the_check_is_left_where_it_is() -> None:
         "a": None,
         "b": BEHIND,
     }
+
+
+def test_an_end_of_before_it_has_gone_on_says_nothing_of_where_it_stands() -> None:
+    """The log has grown meanwhile: only a group that stands where it stood, behind the end that was
+    asked for since, stands behind what the cluster has lost."""
+    goal = Goal({"reads": 3, "lost": 300})
+    before = {
+        name: replace(group, ends={PLACE: 150}) for name, group in positions_now(goal).items()
+    }
+    goal.positions_now["reads"] = 200
+    (step,) = move_in_steps(goal, before, wanted("reads", "lost"))  # type: ignore[arg-type]
+    assert goal.positions_now == {"reads": 200, "lost": 10}
+    assert [one.kept and one.kept.reason for one in step] == [BEHIND, None]
 
 
 def test_steps_are_small_and_one_that_fails_holds_up_nobody() -> None:
