@@ -277,7 +277,7 @@ class OpenLake(Queries, Positions, Resends):
             topics: only these, by their names at either side; all of them for none.
             since: only what was brought to the target since.
             offsets: only these source offsets, first and last inclusive.
-            sample: only so large a part (0 to 1), the same one each time.
+            sample: only so large a part (0 to 1), the same one each time, and what differed before.
             again: what is proven already, too.
             watch: go on with what is brought meanwhile, until `stop` or an interrupt.
             max_mb_per_s: read at most so much of each cluster.

@@ -14,7 +14,7 @@ from mirrorlake.offsets.runs import Segment
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.verify.job import Range
 from mirrorlake.verify.partition_scope import PartitionScope
-from mirrorlake.verify.ranges import Extent, cut, sampled, without
+from mirrorlake.verify.ranges import RANGE_OFFSETS, Extent, cut, sampled, without
 from mirrorlake.verify.scope import FlowScope
 from mirrorlake.verify.verdict import Allowances
 
@@ -68,10 +68,18 @@ def choose(scope: FlowScope, partitions: Iterable[PartitionScope], choice: Choic
         if not extents and not choice.again and first <= last:
             extents = _grown_tail(partition, first, last)
         if choice.sample is not None:
-            extents = sampled(extents, f"{partition.topic}-{partition.partition}", choice.sample)
+            extents = _sampled(partition, extents, choice.sample)
         if extents:
             chosen.append(Chosen(partition, extents))
     return chosen
+
+
+def _sampled(partition: PartitionScope, extents: list[Extent], share: float) -> list[Extent]:
+    """A part of some ranges, and all that differed before: the answer would else be that nothing
+    differs."""
+    differed = {one.extent[0] // RANGE_OFFSETS for one in partition.audited if not one.proven}
+    kept = {extent for extent in extents if extent[0] // RANGE_OFFSETS in differed}
+    return sorted(kept.union(sampled(extents, f"{partition.topic}-{partition.partition}", share)))
 
 
 def _since(scope: FlowScope, since: datetime | None) -> dict[PartitionGeneration, int]:

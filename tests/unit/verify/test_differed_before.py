@@ -22,6 +22,7 @@ from mirrorlake.verify import scope as scope_of_flow
 from mirrorlake.verify.coverage import find_not_compared
 from mirrorlake.verify.not_compared import DIFFERED
 from mirrorlake.verify.plan import Choice, choose
+from mirrorlake.verify.ranges import RANGE_OFFSETS
 from mirrorlake.verify.scope import FlowScope
 from tests.support.lake_rows import FLOW, append, no_session, opened, run_row, staged, write_file
 
@@ -90,6 +91,25 @@ def test_it_is_named(
     assert found == again
     assert [(one.first, one.last) for one in held if one.reason == DIFFERED] == told
     assert all("content" in one.detail for one in held)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_no_sample_leaves_it_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: bool
+) -> None:
+    """Else its answer is that nothing differs."""
+    end, differs = 40 * RANGE_OFFSETS, (17 * RANGE_OFFSETS + 6, 17 * RANGE_OFFSETS + 9)
+    file = write_file(tmp_path, flows={FLOW: {"delivery": "at_least_once"}})
+    lake, topology = opened(no_session, file)
+    append(lake, "records", staged([0, end - 1]))
+    append(lake, "offset_map", [run_row(0, end - 1)])
+    lake.append("audits", rows_of("audits", [audit(*differs, "content")]))
+    scope, choice = scope_of(lake, topology, monkeypatch), Choice(sample=0.01, again=again)
+    with StageFiles(lake.reader).reading() as index:
+        partitions = scope.partitions(index)
+    extents = [extent for one in choose(scope, partitions, choice) for extent in one.extents]
+    assert any(first <= differs[0] and differs[1] <= last for first, last in extents)
+    assert len(extents) < 10 and extents == sorted(extents)
 
 
 @pytest.mark.parametrize(
