@@ -40,7 +40,7 @@ class Goal:
         return frozenset()
 
     def positions(self, groups: Iterable[str]) -> GroupPositions:
-        return GroupPositions({group: self.at[group] for group in groups if group in self.at})
+        return GroupPositions({group: dict(self.at[group]) for group in groups if group in self.at})
 
     def move(
         self, moves: Mapping[str, Mapping[TopicAndPartition, Committed]]

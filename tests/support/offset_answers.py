@@ -7,7 +7,7 @@ from typing import Any
 
 from confluent_kafka import TopicPartition
 
-from mirrorlake.kafka.admin_offsets import OffsetAnswer, OffsetQuestion
+from mirrorlake.kafka.admin_offsets import OffsetQuestion
 from mirrorlake.offsets.positions import TopicAndPartition
 
 
@@ -16,7 +16,7 @@ class LateAnswer:
 
     def __init__(self, key: TopicAndPartition) -> None:
         self._key, self._future = key, Future[Any]()
-        self.answer = OffsetAnswer(OffsetQuestion(self._future), key)
+        self.question = OffsetQuestion([key], self._future)
 
     def set(self, value: Any) -> None:
         """Answer it: what a broker says, or a KafkaError."""
@@ -34,7 +34,7 @@ def question_of(offsets: Mapping[TopicAndPartition, int]) -> OffsetQuestion:
     future.set_result(
         {TopicPartition(*key): offset_answer(offset) for key, offset in offsets.items()}
     )
-    return OffsetQuestion(future)
+    return OffsetQuestion(list(offsets), future)
 
 
 def by_partition(

@@ -3,7 +3,7 @@ difference later."""
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from typing import NamedTuple
 
 from mirrorlake.config.precedence import leading_opposite
@@ -64,6 +64,8 @@ class ConfigSync:
         self._waiting, self._made_again = waiting, made_again
         self._refusals = RefusedChanges()
         self._contests = Contests()
+        #: By source topic what had nothing to change when it was looked at last.
+        self._alike: dict[str, ConfigPair] = {}
         #: When `sync` compared both sides last, by the monotonic clock.
         self.compared_at = float("-inf")
 
@@ -149,16 +151,24 @@ class ConfigSync:
         source = describe_topic_configs(self._source, pairs)
         self._on_read(source.configs)
         target = describe_topic_configs(self._target, pairs.values())
-        changes = [
-            change
+        described = [
+            ConfigPair(topic, name, source.configs[topic], target.configs[name], factors[name])
             for topic, name in pairs.items()
             if topic in source.configs and name in target.configs
-            for change in plan_mirror(
-                self.rules,
-                ConfigPair(topic, name, source.configs[topic], target.configs[name], factors[name]),
-            )
         ]
+        changes = self._changes(described)
         return _Compared(changes, self._configs_unreported(pairs, source, target))
+
+    def _changes(self, pairs: Collection[ConfigPair]) -> list[ConfigChange]:
+        """What must change: nothing of pairs that were found alike, and are what they were then."""
+        alike, self._alike = self._alike, {}
+        changes = list[ConfigChange]()
+        for pair in pairs:
+            different = [] if alike.get(pair.topic) == pair else plan_mirror(self.rules, pair)
+            changes += different
+            if not different:
+                self._alike[pair.topic] = pair
+        return changes
 
     def _pairs(self) -> tuple[dict[str, str], dict[str, int]]:
         """Target topics by source topic, where both are there and go on, and the factors of the
@@ -172,7 +182,7 @@ class ConfigSync:
         pairs = {
             topic: name
             for topic, name in names.items()
-            if name in there and not self._is_led(topic, name)
+            if name is not None and name in there and not self._is_led(topic, name)
         }
         return pairs, {name: there[name].factor for name in pairs.values()}
 

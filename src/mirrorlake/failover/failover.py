@@ -9,7 +9,6 @@ ends in the same state. Nothing is remembered but in the groups themselves, `cha
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any
 
 from mirrorlake import failpoints
@@ -25,6 +24,7 @@ from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkp
 from mirrorlake.groups.inventory import GroupInventory, take_inventory, why_unreachable
 from mirrorlake.groups.mover import (
     Sent,
+    further_at_target,
     move_in_steps,
     outcome_of,
     read_on_to,
@@ -165,7 +165,9 @@ def _planned(
     starts = logs.starts(admin, {checkpoint.target for checkpoint in checkpoints})
     names = {checkpoint.group_id for checkpoint in checkpoints}
     reported, errors = target_groups(route.connections.groups(route.goal), names, starts)
-    goals = with_ends(reported, checkpoints, partial(logs.ends, admin, committed=False))
+    further = further_at_target(reported, checkpoints)
+    ends = logs.ends(admin, further, committed=False) if further else {}
+    goals = with_ends(reported, ends)
     newest = {
         key: checkpoint
         for key, (checkpoint, _) in newest_checkpoints(route.lake, route.flow.name).items()

@@ -30,6 +30,7 @@ from mirrorlake.groups.newest_checkpoints import NewestCheckpoints
 from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.groups.sent_checkpoints import published
 from mirrorlake.groups.shared_topics import Direction, joined
+from mirrorlake.groups.split_positions import SplitPositions
 from mirrorlake.kafka.groups import GroupPositions
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.translate import Translator
@@ -73,6 +74,7 @@ class Checkpointing:
         self._source = connections.groups(flow.source)
         self._listed = ListedGroups(flow, self._source)
         self._left_out = LeftOutGroups(flow, self._lake, self._source, newest.running)
+        self._told = SplitPositions()
         self._committed: Mapping[GroupPartition, Committed] = {}
         #: What was known and answered when a turn had nothing to write: a turn about the same has
         #: nothing either, however many positions there are.
@@ -91,8 +93,8 @@ class Checkpointing:
         listing = self._listed.listing()
         # Those that are not listed any more are asked for too: only their coordinator knows whether
         # they are gone.
-        known = {key[0] for key, newest in self._newest.known().items() if not newest.is_gone}
-        settings = self._flow.settings
+        self._newest.known()
+        known, settings = self._newest.groups, self._flow.settings
         groups = [
             group for group in known | listing.states.keys() if selects_group(settings, group)
         ]
@@ -112,18 +114,19 @@ class Checkpointing:
         return changed
 
     def _changed(self, reported: GroupPositions) -> list[Checkpoint]:
-        """The rows that are to be written."""
-        everything = reported.by_partition
-        committed = self._mirrored(everything)
-        self._newest.begin_generations({key[1:] for key in committed})
+        """The rows that are to be written. A position in a topic that was made again is of another
+        log than the map, until an operator has let its generation begin."""
+        told, running = reported.positions, self._newest.running
+        topics = self._told.topics(told) - running.made_again()
+        mirrored = frozenset(topic for topic in topics if running.mirrors(topic))
+        self._newest.begin_generations(self._told.split(told, mirrored).places)
         newest = self._newest.known()
         # As they were before the translation: one of a generation that ends meanwhile is not used
         # again.
-        generations = self._newest.generations(key[1] for key in (*committed, *newest))
-        committed = {key: position for key, position in committed.items() if key[1] in generations}
+        generations = self._newest.generations(mirrored | self._newest.topics)
+        committed, _, elsewhere = self._told.split(told, mirrored & generations.keys())
         self._committed = committed
-        all_told = reported.positions.keys() - reported.errors.keys()
-        elsewhere = everything.keys() - committed.keys()
+        all_told = told.keys() - reported.errors.keys()
         seen = self._newest.revision, committed, generations, all_told, elsewhere
         if seen == self._nothing_by:
             return []
@@ -140,16 +143,6 @@ class Checkpointing:
         ]
         self._nothing_by = None if wanted or changed else seen
         return changed
-
-    def _mirrored(
-        self, positions: Mapping[GroupPartition, Committed]
-    ) -> dict[GroupPartition, Committed]:
-        """Those in topics that the flow mirrors. One in a topic that was made again is of another
-        log than the map, until an operator has let its generation begin."""
-        running = self._newest.running
-        topics = {key[1] for key in positions} - running.made_again()
-        mirrored = {topic for topic in topics if running.mirrors(topic)}
-        return {key: position for key, position in positions.items() if key[1] in mirrored}
 
     def _translate(
         self, asked: Collection[TopicPartitionOffset]

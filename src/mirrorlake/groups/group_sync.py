@@ -9,7 +9,14 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ReplicationError
 from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition, with_outcome
 from mirrorlake.groups.logs import EndsNowAndThen, LogStarts
-from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_groups, with_ends
+from mirrorlake.groups.mover import (
+    Sent,
+    further_at_target,
+    move_in_steps,
+    sole_mover,
+    target_groups,
+    with_ends,
+)
 from mirrorlake.groups.moves import change_of
 from mirrorlake.groups.named_groups import not_reported
 from mirrorlake.groups.newest_checkpoints import NewestCheckpoints
@@ -51,7 +58,10 @@ class GroupSync:
         #: the same has nothing either, however many positions there are.
         self._nothing_by: object = None
         self._movable_by: object = None
-        self._movable: Sequence[Checkpoint] = ()
+        self._movable = _Movable([])
+        #: Which groups stand further at the target than they are to be, and by what.
+        self._further_by: object = None
+        self._further: Set[TopicAndPartition] = frozenset()
 
     def positions(self) -> dict[GroupPartition, int]:
         """Where groups stood at the newest turn, by the source's partitions; those with members are
@@ -99,14 +109,15 @@ class GroupSync:
 
     def _decisions(self) -> "_Decisions":
         """What is right for each checkpoint, by what the target says now."""
-        checkpoints = self._that_may_move()
-        starts, silent = self._mirror_starts.starts_and_silent(
-            {checkpoint.target for checkpoint in checkpoints}
-        )
-        reported, errors = target_groups(
-            self._target, {checkpoint.group_id for checkpoint in checkpoints}, starts
-        )
-        groups = with_ends(reported, checkpoints, self._mirror_ends.of)
+        movable = self._that_may_move()
+        checkpoints = movable.checkpoints
+        starts, silent = self._mirror_starts.starts_and_silent(movable.places)
+        reported, errors = target_groups(self._target, movable.groups, starts)
+        if (checkpoints, reported) != self._further_by:
+            self._further_by = checkpoints, reported
+            self._further = further_at_target(reported, checkpoints)
+        ends = self._mirror_ends.of(self._further) if self._further else {}
+        groups = with_ends(reported, ends)
         self._at_target = checkpoints, groups
         seen = self._newest.revision, checkpoints, starts, silent, groups
         if seen == self._nothing_by:
@@ -122,18 +133,20 @@ class GroupSync:
         self._nothing_by = None if rows or moves else seen
         return _Decisions(groups, errors, rows, moves)
 
-    def _that_may_move(self) -> Sequence[Checkpoint]:
+    def _that_may_move(self) -> "_Movable":
         known, running = self._newest.known(), self._newest.running
         refused = {topic for topic in self._newest.topics if running.refuses(topic)}
         if self._movable_by != (self._newest.revision, refused):
             self._movable_by = self._newest.revision, refused
-            self._movable = [
-                checkpoint
-                for checkpoint in known.values()
-                if checkpoint.has_counterpart
-                and not checkpoint.is_gone
-                and checkpoint.topic not in refused
-            ]
+            self._movable = _Movable(
+                [
+                    checkpoint
+                    for checkpoint in known.values()
+                    if checkpoint.has_counterpart
+                    and not checkpoint.is_gone
+                    and checkpoint.topic not in refused
+                ]
+            )
         return self._movable
 
     def _still_movable(self, moves: Sequence[Checkpoint]) -> list[Checkpoint]:
@@ -169,6 +182,15 @@ class GroupSync:
             flow, count = self._flow, sum(move.refused is None for move in tried)
             logger.info("flow %s: set %d positions on %s", flow.name, count, flow.target)
         return changed
+
+
+class _Movable:
+    """Checkpoints that may move their groups, and the partitions and groups that they are of."""
+
+    def __init__(self, checkpoints: list[Checkpoint]) -> None:
+        self.checkpoints = checkpoints
+        self.places = frozenset(checkpoint.target for checkpoint in checkpoints)
+        self.groups = frozenset(checkpoint.group_id for checkpoint in checkpoints)
 
 
 class _Decisions(NamedTuple):

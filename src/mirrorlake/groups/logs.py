@@ -74,14 +74,14 @@ class LogStarts:
         """Ask for all of them the next time: some are of logs that are over."""
         self._known.forget()
 
-    def offsets_of(self, wanted: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
+    def offsets_of(self, wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
         """The starts of partitions; those that are not there, or do not answer, are missing.
         Raises ClusterUnreachable."""
         return self.starts_and_silent(wanted)[0]
 
     def starts_and_silent(
         self, wanted: Collection[TopicAndPartition]
-    ) -> tuple[dict[TopicAndPartition, int], set[TopicAndPartition]]:
+    ) -> tuple[Mapping[TopicAndPartition, int], set[TopicAndPartition]]:
         """The starts of partitions, and those that are there and whose leader does not answer; what
         is in neither is not there. Raises ClusterUnreachable."""
         silent: set[TopicAndPartition] = set()
@@ -92,4 +92,5 @@ class LogStarts:
             silent.update(asked - answered.keys())
             return answered
 
-        return self._known.of(self._clock(), {key: key for key in wanted}, ask), silent
+        logs = dict(zip(wanted, wanted, strict=True))
+        return self._known.of(self._clock(), logs, ask), silent

@@ -7,7 +7,7 @@ seen. So that check is right before the move.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -111,19 +111,22 @@ def target_groups(
     return {name: group for name, group in at_target.items() if name not in errors}, errors
 
 
-def with_ends(
-    groups: Mapping[str, TargetGroup],
-    checkpoints: Iterable[Checkpoint],
-    ends_of: Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, int]],
-) -> Mapping[str, TargetGroup]:
-    """The groups with the ends of logs in which they stand further than they are to be: there may
-    be nothing any more. No end is asked for where none does."""
-    further = {
+def further_at_target(
+    groups: Mapping[str, TargetGroup], checkpoints: Iterable[Checkpoint]
+) -> frozenset[TopicAndPartition]:
+    """The partitions in which groups stand further than they are to be: there may be nothing any
+    more, so that it is asked for their ends (`with_ends`)."""
+    return frozenset(
         checkpoint.target
         for checkpoint in checkpoints
         if checkpoint.group_id in groups and is_further(checkpoint, groups[checkpoint.group_id])
-    }
-    ends = ends_of(further) if further else {}
+    )
+
+
+def with_ends(
+    groups: Mapping[str, TargetGroup], ends: Mapping[TopicAndPartition, int]
+) -> Mapping[str, TargetGroup]:
+    """The groups with the ends of logs, as far as these are known."""
     return {name: replace(group, ends=ends) for name, group in groups.items()} if ends else groups
 
 

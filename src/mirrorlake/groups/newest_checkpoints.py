@@ -27,6 +27,7 @@ class NewestCheckpoints:
             it is of a later time.
         revision: another number once what is known may be another.
         topics: the source topics of all that is known.
+        groups: the groups of what is known and not gone.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class NewestCheckpoints:
         #: looked at.
         self._counts_by: tuple[Mapping[str, int], object] | None = None
         self.topics: frozenset[str] = frozenset()
+        self.groups: frozenset[str] = frozenset()
         self.revision = 0
         self._landed_by: object = None  # by which `landed` is
         self.unpublished: dict[GroupPartition, Checkpoint] = {}
@@ -78,6 +80,7 @@ class NewestCheckpoints:
             del newest[key]
             self.unpublished.pop(key, None)
         self.topics = frozenset(key[1] for key in newest)
+        self.groups = frozenset(key[0] for key, row in newest.items() if not row.is_gone)
         self._counts_by = {topic: living[topic] for topic in self.topics}, landed_by
         self.revision += 1
         return newest

@@ -9,13 +9,14 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection, Uuid
-from confluent_kafka.admin import AdminClient, NewTopic, TopicDescription
+from confluent_kafka.admin import NewTopic, TopicDescription
 
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 from mirrorlake.kafka.chunks import chunks
 from mirrorlake.kafka.controller import ask_controller
+from mirrorlake.kafka.quick_admin import QuickAdmin
 from mirrorlake.kafka.refusals import is_answer, not_described, reason_of
-from mirrorlake.native.topic_describer import Description
+from mirrorlake.native.describer import Description
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ GONE = TopicAccess(None, None)
 """A topic that is not there."""
 
 
-def described(client: AdminClient, topics: Collection[str]) -> dict[str, TopicAccess]:
+def described(client: QuickAdmin, topics: Collection[str]) -> dict[str, TopicAccess]:
     """Ask about topics. An error of one is in what is told of it, and for all such one line is
     logged. Raises KafkaException when no broker answers."""
     access: dict[str, TopicAccess] = {}
@@ -60,7 +61,7 @@ def described(client: AdminClient, topics: Collection[str]) -> dict[str, TopicAc
 
 
 def answers_about(
-    client: AdminClient, topics: Collection[str], rights: bool = False
+    client: QuickAdmin, topics: Collection[str], rights: bool = False
 ) -> dict[str, TopicDescription | Description | KafkaError]:
     """Ask about topics, in one request: what each is, with our `rights`, or the error that a broker
     answers about it. Raises KafkaException when no broker answers."""
@@ -91,7 +92,7 @@ def undescribed(error: KafkaError) -> TopicAccess:
     return TopicAccess(None, None, reason_of(error))
 
 
-def hidden(client: AdminClient, topics: Collection[str]) -> dict[str, str | None]:
+def hidden(client: QuickAdmin, topics: Collection[str]) -> dict[str, str | None]:
     """Those of some topics, which their cluster did not show, that may be there; and why they are
     not described, None where they may not be. Raises as `described`."""
     access = described(client, topics) if topics else {}
@@ -102,12 +103,12 @@ def hidden(client: AdminClient, topics: Collection[str]) -> dict[str, str | None
     }
 
 
-def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, frozenset[str] | None]:
+def topic_rights(client: QuickAdmin, topics: Collection[str]) -> dict[str, frozenset[str] | None]:
     """The rights alone. Raises as `described`."""
     return {name: topic.rights for name, topic in described(client, topics).items()}
 
 
-def refused_creations(client: AdminClient, topics: Collection[str]) -> set[str]:
+def refused_creations(client: QuickAdmin, topics: Collection[str]) -> set[str]:
     """Those of some topics, none of them there, that the principal may not create; only asks,
     creates nothing."""
     if not topics:

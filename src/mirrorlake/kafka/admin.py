@@ -3,18 +3,20 @@ partitions."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 
-from confluent_kafka import OFFSET_END, KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import OffsetSpec
 
 from mirrorlake.errors import ReplicationError, TargetRefused
 from mirrorlake.kafka import access, admin_offsets, admin_topics
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, AdminConnection
-from mirrorlake.kafka.answered_offsets import answered_offset
 from mirrorlake.kafka.client_settings import Settings
+from mirrorlake.kafka.quick_admin import QuickAdmin
 from mirrorlake.kafka.refusals import not_described
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.kafka.values import TopicIdentity, TopicInfo
+from mirrorlake.native.layouts import Layout
 from mirrorlake.offsets.positions import LogEnd, LogEnds, TopicAndPartition
 
 logger = logging.getLogger(__name__)
@@ -32,6 +34,7 @@ class ClusterAdmin:
         self.alias = alias
         live = client if isinstance(client, LiveSettings) else LiveSettings(lambda: client)
         self._connection = AdminConnection(alias, live)
+        self._shown: tuple[Layout, Mapping[str, TopicInfo]] | None = None
 
     @property
     def address(self) -> str:
@@ -39,7 +42,7 @@ class ClusterAdmin:
         return self._connection.address
 
     @property
-    def client(self) -> AdminClient:
+    def client(self) -> QuickAdmin:
         """The admin client itself, for `admin_configs` and `admin_acls`; for one call, since
         another may follow it."""
         return self._connection.connected().client
@@ -52,15 +55,13 @@ class ClusterAdmin:
         """Brokers that are up, or have replicas: one that is being restarted is away for a moment
         only."""
         metadata = self._connection.metadata()
-        known = set(metadata.brokers)
-        for topic in metadata.topics.values():
-            known.update(*(partition.replicas for partition in topic.partitions.values()))
-        return len(known)
+        replicas = (topic.replicas.values() for topic in metadata.topics.values())
+        return len({*metadata.brokers, *chain.from_iterable(chain.from_iterable(replicas))})
 
     def addresses(self) -> list[tuple[str, int]]:
         """Host and port of each broker that is up, as the cluster names it to clients."""
         brokers = self._connection.metadata().brokers
-        return [(broker.host, broker.port) for _, broker in sorted(brokers.items())]
+        return [address for _, address in sorted(brokers.items())]
 
     def registered_brokers(self, name: str, asked: int) -> int:
         """How many brokers a new topic can count on, up to `asked`, those included that are down
@@ -81,17 +82,12 @@ class ClusterAdmin:
                 highest = middle - 1
         return lowest
 
-    def topics(self) -> dict[str, TopicInfo]:
-        """All topics by name."""
-        infos = {}
-        for name, topic in self._connection.metadata().topics.items():
-            if topic.error is None and topic.partitions:
-                factor = len(topic.partitions[min(topic.partitions)].replicas)
-                leaderless = frozenset(
-                    number for number, partition in topic.partitions.items() if partition.leader < 0
-                )
-                infos[name] = TopicInfo(name, len(topic.partitions), factor, leaderless=leaderless)
-        return infos
+    def topics(self) -> Mapping[str, TopicInfo]:
+        """All topics by name; the same object as before where none is another one."""
+        layout, shown = self._connection.metadata(), self._shown
+        if shown is None or shown[0] is not layout:
+            shown = self._shown = layout, _infos(layout)
+        return shown[1]
 
     def leaders(
         self, partitions: Iterable[TopicAndPartition]
@@ -101,10 +97,9 @@ class ClusterAdmin:
         by_broker: dict[tuple[str, int], list[TopicAndPartition]] = {}
         for topic, number in partitions:
             known = metadata.topics.get(topic)
-            partition = None if known is None else known.partitions.get(number)
-            broker = None if partition is None else metadata.brokers.get(partition.leader)
-            if broker is not None:
-                by_broker.setdefault((broker.host, broker.port), []).append((topic, number))
+            leader = -1 if known is None else known.leaders.get(number, -1)
+            if leader in metadata.brokers:
+                by_broker.setdefault(metadata.brokers[leader], []).append((topic, number))
         return by_broker
 
     def start_offsets(
@@ -130,8 +125,7 @@ class ClusterAdmin:
 
     def arrived(self, asked: admin_offsets.OffsetRequests) -> dict[TopicAndPartition, int]:
         """The offsets of requests that are answered; those that have none are missing."""
-        came, _ = admin_offsets.arrived(self._connection, asked)
-        return {key: answer.offset for key, answer in came.items()}
+        return admin_offsets.arrived(self._connection, asked, admin_offsets.offsets_of)[0]
 
     def _offsets(
         self,
@@ -142,45 +136,39 @@ class ClusterAdmin:
     ) -> dict[TopicAndPartition, int]:
         asked = admin_offsets.ask(self._connection, partitions, spec, committed)
         if skip_silent:
-            answers = admin_offsets.answers(self._connection, asked)
-            return {key: answer.offset for key, answer in answers.items()}
-        return {key: answered_offset(future.result().offset) for key, future in asked.items()}
+            return admin_offsets.answers(self._connection, asked, admin_offsets.offsets_of)
+        return admin_offsets.required(asked)
 
     def log_ends(
         self, partitions: Collection[TopicAndPartition]
     ) -> dict[TopicAndPartition, LogEnds]:
         """What is there of some partitions, up to the high watermark; those that do not answer are
         missing."""
-        starts, ends = self._answers(partitions, OffsetSpec.earliest(), OffsetSpec.latest())
-        logs = {key: admin_offsets.end_of(ends[key]) for key in partitions if key in ends}
+        connection, first, last = self._connection, OffsetSpec.earliest(), OffsetSpec.latest()
+        asked = [admin_offsets.ask(connection, partitions, spec, False) for spec in (first, last)]
+        starts = admin_offsets.answers(connection, asked[0], admin_offsets.offsets_of)
+        ends = admin_offsets.answers(connection, asked[1], admin_offsets.ends_of)
         return {
-            key: LogEnds(starts[key].offset, log.end, log.epoch)
-            for key, log in logs.items()
-            if key in starts
+            key: LogEnds(starts[key], *ends[key])
+            for key in partitions
+            if key in starts and key in ends
         }
 
     def high_watermarks(
         self, partitions: Collection[TopicAndPartition]
     ) -> dict[TopicAndPartition, LogEnd]:
         """Where the logs of some partitions end; those that do not answer are missing."""
-        (ends,) = self._answers(partitions, OffsetSpec.latest())
-        return {key: admin_offsets.end_of(answer) for key, answer in ends.items()}
+        asked = admin_offsets.ask(self._connection, partitions, OffsetSpec.latest(), False)
+        return admin_offsets.answers(self._connection, asked, admin_offsets.ends_of)
 
     def newest_times(
         self, partitions: Collection[TopicAndPartition]
     ) -> dict[TopicAndPartition, int]:
         """The newest timestamp (ms) that a record of each partition has (KIP-734); those without
         records, and those that do not answer, are missing."""
-        (newest,) = self._answers(partitions, OffsetSpec.max_timestamp())
-        return {key: answer.timestamp for key, answer in newest.items() if answer.timestamp >= 0}
-
-    def _answers(
-        self, partitions: Collection[TopicAndPartition], *specs: OffsetSpec
-    ) -> list[dict[TopicAndPartition, ListOffsetsResultInfo]]:
-        """What leaders answer to several questions, all asked at once; see `answers`."""
-        connection = self._connection
-        asked = [admin_offsets.ask(connection, partitions, spec, False) for spec in specs]
-        return [admin_offsets.answers(connection, each) for each in asked]
+        asked = admin_offsets.ask(self._connection, partitions, OffsetSpec.max_timestamp(), False)
+        newest = admin_offsets.answers(self._connection, asked, admin_offsets.times_of)
+        return {key: at for key, at in newest.items() if at >= 0}
 
     def offsets_at(
         self, partitions: Iterable[TopicAndPartition], at_ms: int
@@ -191,8 +179,7 @@ class ClusterAdmin:
         asked = admin_offsets.ask(
             self._connection, partitions, OffsetSpec.for_timestamp(at_ms), True
         )
-        found = {key: future.result().offset for key, future in asked.items()}
-        return {key: answered_offset(at) for key, at in found.items() if at != OFFSET_END}
+        return admin_offsets.required(asked)
 
     def create_topics(self, topics: Sequence[TopicInfo]) -> None:
         """As `try_create_topics`; raises the first refusal, after all have been tried."""
@@ -260,3 +247,13 @@ class ClusterAdmin:
             elif told.error is not None:
                 odd[name] = told.error
         return identities, frozenset(missing), odd
+
+
+def _infos(layout: Layout) -> Mapping[str, TopicInfo]:
+    infos = {}
+    for name, topic in layout.topics.items():
+        if not topic.error and topic.leaders:
+            factor = len(topic.replicas[min(topic.leaders)])
+            leaderless = frozenset(number for number, at in topic.leaders.items() if at < 0)
+            infos[name] = TopicInfo(name, len(topic.leaders), factor, leaderless=leaderless)
+    return infos

@@ -1,7 +1,9 @@
 """Configs of topics, described and altered for many topics in few requests (KIP-133, KIP-339)."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
@@ -19,9 +21,12 @@ from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 from mirrorlake.kafka.chunks import chunks
 from mirrorlake.kafka.refusals import is_answer
 from mirrorlake.kafka.values import ConfigValue, Origin, TopicConfigs
+from mirrorlake.native.describer import IS_DEFAULT, IS_FIXED, NO_VALUE, TEXT
 
 #: Topics in one request: an answer has some 35 keys a topic, so that it stays at about a megabyte.
 TOPICS_PER_REQUEST = 250
+#: How many different answers about a topic, and about one of its keys, are kept.
+_KEPT = 4_096
 _ORIGINS: Mapping[int, Origin] = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG.value: "topic",
     ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG.value: "cluster",
@@ -60,18 +65,37 @@ class Described:
 
 
 def describe_topic_configs(admin: ClusterAdmin, topics: Iterable[str]) -> Described:
-    """Ask for the configs of topics, all requests at once. Raises ClusterUnreachable."""
+    """Ask for the configs of topics. Those of two topics, or of one at two times, that are alike
+    may be one object. Raises ClusterUnreachable."""
     described = Described()
+    for chunk in chunks(list(topics), TOPICS_PER_REQUEST):
+        for topic, answer in _configs_of(admin, chunk):
+            if not isinstance(answer, KafkaError):
+                described.configs[topic] = answer
+            elif answer.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                described.refused[topic] = error_text(answer)
+    return described
+
+
+def _configs_of(
+    admin: ClusterAdmin, topics: Sequence[str]
+) -> Iterator[tuple[str, TopicConfigs | KafkaError]]:
+    describer = admin.client.of_many("configs", len(topics))
+    if describer is not None:
+        try:
+            answers = describer.configs(topics, ANSWER_SECONDS)
+        except KafkaException as raised:
+            raise _unreachable(admin, raised.args[0]) from raised
+        for topic, told in answers.items():
+            yield topic, told if isinstance(told, KafkaError) else _read(told)
+        return
     resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
     for resource, future in _send(admin.client.describe_configs, resources):
         error = refusal_of(admin, future)
         if error is None:
-            described.configs[resource.name] = {
-                key: _value(entry) for key, entry in future.result().items()
-            }
-        elif error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-            described.refused[resource.name] = error_text(error)
-    return described
+            yield resource.name, {key: _value(entry) for key, entry in future.result().items()}
+        else:
+            yield resource.name, error
 
 
 def broker_config(admin: ClusterAdmin, key: str) -> str | None:
@@ -181,5 +205,25 @@ def _operation(change: ConfigEdit) -> ConfigEntry:
 
 def _value(entry: ConfigEntry) -> ConfigValue:
     source = getattr(entry.source, "value", entry.source)
-    origin = _ORIGINS.get(source, "default" if entry.is_default else "topic")
-    return ConfigValue(entry.value, origin, entry.is_read_only or entry.is_sensitive)
+    fixed = entry.is_read_only or entry.is_sensitive
+    return ConfigValue(entry.value, _origin(source, entry.is_default), fixed)
+
+
+def _origin(source: int, is_default: bool) -> Origin:
+    return _ORIGINS.get(source, "default" if is_default else "topic")
+
+
+@lru_cache(_KEPT)
+def _read(told: bytes) -> TopicConfigs:
+    """The configs of one topic, as `Describer.configs` tells them."""
+    parts = told.split(b"\0")
+    return {
+        sys.intern(first[2:].decode()): _value_of(value.decode(), first[0] - TEXT, first[1] - TEXT)
+        for first, value in zip(parts[0::2], parts[1::2], strict=False)
+    }
+
+
+@lru_cache(_KEPT)
+def _value_of(value: str, source: int, bits: int) -> ConfigValue:
+    origin = _origin(source, bool(bits & IS_DEFAULT))
+    return ConfigValue(None if bits & NO_VALUE else value, origin, bool(bits & IS_FIXED))

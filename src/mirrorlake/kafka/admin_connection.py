@@ -3,6 +3,8 @@ are told apart: a cluster is silent, or it refuses us."""
 
 import logging
 import threading
+from collections.abc import Mapping
+from contextlib import suppress
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ClusterMetadata
@@ -12,6 +14,7 @@ from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.quick_admin import QuickAdmin
 from mirrorlake.kafka.refusals import is_refusal, reason_of, refusal_text
 from mirrorlake.kafka.renewal import LiveSettings
+from mirrorlake.native.layouts import Layout, TopicLayout
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +68,7 @@ class AdminConnection:
         #: as a whole, by any thread.
         self.silent: frozenset[tuple[str, int]] = frozenset()
         #: What was known of the cluster when it was asked for that last.
-        self.known: ClusterMetadata | None = None
+        self.known: Layout | None = None
         self._live = live
         self._use = threading.Lock()
         self._answered = False
@@ -79,8 +82,9 @@ class AdminConnection:
                 self.current = Client(self.alias, self._live.now)
             return self.current
 
-    def metadata(self) -> ClusterMetadata:
-        """Cluster metadata; asked in short steps, so that a refused login is reported at once and
+    def metadata(self) -> Layout:
+        """Cluster metadata, where there are many topics the same object as long as nothing moves;
+        asked in short steps, so that a refused login is reported at once and
         not after the timeout.
 
         An answer makes up for what was refused before: one broker of several may refuse, or one did
@@ -90,6 +94,10 @@ class AdminConnection:
         step = 2.0
         waited = 0.0
         current = self.connected()
+        describer = current.client.of_many("metadata", len(self.topics_known()))
+        if describer is not None:
+            with suppress(KafkaException):  # the other one says why
+                return self._heard(current, describer.layout(step))
         while True:
             try:
                 metadata = current.client.list_topics(timeout=step)
@@ -103,18 +111,20 @@ class AdminConnection:
                 if refused_at_once or waited >= patience:
                     raise self.unanswered(current, error, waited) from error
             else:
-                current.refusal = current.last = None
-                current.refused.clear()
-                current.all_down = False
-                self._answered = True
-                self.known = metadata
-                return metadata
+                return self._heard(current, _layout_of(metadata))
 
-    def leader(self, topic: str, partition: int) -> int | None:
-        """The id of the broker that led a partition by what is known; None where nothing is."""
-        known = None if self.known is None else self.known.topics.get(topic)
-        found = None if known is None else known.partitions.get(partition)
-        return None if found is None else found.leader
+    def _heard(self, current: Client, layout: Layout) -> Layout:
+        """Note that a broker has answered."""
+        current.refusal = current.last = None
+        current.refused.clear()
+        current.all_down = False
+        self._answered = True
+        self.known = layout
+        return layout
+
+    def topics_known(self) -> Mapping[str, TopicLayout]:
+        """Topics as they were when the cluster was asked for them last."""
+        return {} if self.known is None else self.known.topics
 
     def unanswered(
         self, current: Client, error: KafkaException, waited: float
@@ -131,3 +141,19 @@ class AdminConnection:
             "brokers run",
             alias=self.alias,
         )
+
+
+def _layout_of(metadata: ClusterMetadata) -> Layout:
+    """What confluent-kafka says of a cluster."""
+    return Layout(
+        str(metadata.cluster_id),
+        {number: (broker.host, broker.port) for number, broker in metadata.brokers.items()},
+        {
+            name: TopicLayout(
+                0 if topic.error is None else topic.error.code(),
+                {number: each.leader for number, each in topic.partitions.items()},
+                {number: tuple(each.replicas) for number, each in topic.partitions.items()},
+            )
+            for name, topic in metadata.topics.items()
+        },
+    )

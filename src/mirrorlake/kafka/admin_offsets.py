@@ -1,97 +1,81 @@
 """Offsets of many partitions, asked for at once; a leader that does not answer holds up no other.
 
-A question has one future for all of its partitions. confluent-kafka makes one of its own for each,
-with a lock and a condition, and serves each: of thousands of partitions that took four fifths of
-the CPU time of a question.
+A question has one future for all of its partitions, and is answered in lists. confluent-kafka makes
+a future for each, with a lock and a condition, and serves each: of thousands of partitions that
+took four fifths of the CPU time of a question, and objects for each most of the rest.
 """
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import OFFSET_END, IsolationLevel, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, AdminConnection
-from mirrorlake.kafka.answered_offsets import answered_offset
+from mirrorlake.kafka.quick_admin import QuickAdmin
 from mirrorlake.kafka.refusals import reason_of
+from mirrorlake.native.describer import Describer
+from mirrorlake.native.offset_asker import OffsetAnswers, answers_by
 from mirrorlake.offsets.positions import LogEnd, TopicAndPartition
 
-_Results = dict[TopicPartition, "ListOffsetsResultInfo | KafkaError"]
-
-
-def ask_offsets(
-    client: AdminClient,
-    keys: Collection[TopicAndPartition],
-    spec: OffsetSpec,
-    level: IsolationLevel,
-    seconds: float,
-) -> "OffsetQuestion":
-    """Ask, and do not wait; brokers have so many seconds to answer."""
-    asked: Future[_Results] = Future()
-    asked.set_running_or_notify_cancel()
-    wanted = [TopicPartition(topic, partition, spec._value) for topic, partition in keys]
-    # What `AdminClient.list_offsets` calls itself, once it has made its futures.
-    options = {"isolation_level_value": level.value, "request_timeout": seconds}
-    super(AdminClient, client).list_offsets(wanted, asked, **options)
-    return OffsetQuestion(asked)
+Read = TypeVar("Read")
 
 
 class OffsetQuestion:
-    """One question; its answers come together."""
+    """One question; its answers come together: `future` is of `OffsetAnswers`, or of what
+    confluent-kafka gives."""
 
-    def __init__(self, future: "Future[_Results]") -> None:
-        self.future = future
-        self._answers: dict[TopicAndPartition, ListOffsetsResultInfo | KafkaError] | None = None
+    def __init__(self, keys: Sequence[TopicAndPartition], future: "Future[Any]") -> None:
+        self.keys, self.future = keys, future
+        self._told: OffsetAnswers | None = None
 
-    def answers(self) -> dict[TopicAndPartition, "ListOffsetsResultInfo | KafkaError"]:
-        """All of them, once they have come. Raises KafkaException where the question failed as a
-        whole."""
-        if self._answers is None:
-            results = self.future.result()
-            self._answers = {(key.topic, key.partition): each for key, each in results.items()}
-        return self._answers
+    def told(self) -> OffsetAnswers:
+        """The answers, which are waited for; where no record is so late as is asked for, OFFSET_END
+        is told. Raises KafkaException where the question failed as a whole."""
+        if self._told is None:
+            answer = self.future.result()
+            told = answer if isinstance(answer, OffsetAnswers) else answers_by(answer)
+            if min(told.offsets, default=0) < OFFSET_END:
+                # librdkafka ends a question without an error, and with OFFSET_INVALID (-1001) for
+                # an offset, where a partition lost its leader while it was asked. No log begins or
+                # ends there: taken for an end, it would be that of a log that went back.
+                pairs = zip(told.offsets, told.errors, strict=True)
+                unsaid = KafkaError.LEADER_NOT_AVAILABLE
+                errors = [code or (unsaid if at < OFFSET_END else 0) for at, code in pairs]
+                told = told._replace(errors=errors)
+            self._told = told
+        return self._told
+
+    def is_refused(self) -> bool:
+        """Whether all that was answered is errors."""
+        return self.future.exception() is not None or all(self.told().errors)
 
 
-class OffsetAnswer:
-    """What a question says of one partition, in the words of a future."""
+#: What has been asked: each of its questions is of one leader, as far as these are known.
+OffsetRequests = Sequence[OffsetQuestion]
 
-    __slots__ = ("_key", "_question")
 
-    def __init__(self, question: OffsetQuestion, key: TopicAndPartition) -> None:
-        self._question, self._key = question, key
-
-    @property
-    def future(self) -> "Future[Any]":
-        """The future of the whole question."""
-        return self._question.future
-
-    def done(self) -> bool:
-        """Whether it has come."""
-        return self.future.done()
-
-    def result(self) -> ListOffsetsResultInfo:
-        """The answer, which is waited for. Raises KafkaException."""
-        answer = self._question.answers()[self._key]
-        if isinstance(answer, KafkaError):
-            raise KafkaException(answer)
-        return answer
-
-    def exception(self, timeout: float | None = None) -> BaseException | None:
-        """What is wrong with it; waited for so many seconds. Raises TimeoutError of
-        concurrent.futures."""
-        failed = self.future.exception(timeout)
-        if failed is not None:
-            return failed
-        answer = self._question.answers()[self._key]
-        return KafkaException(answer) if isinstance(answer, KafkaError) else None
-
-    def add_done_callback(self, call: Callable[["OffsetAnswer"], object]) -> None:
-        """Have this called with it once it has come, by librdkafka's thread."""
-        self.future.add_done_callback(lambda _: call(self))
+def ask_offsets(
+    client: "QuickAdmin | Describer",
+    keys: Sequence[TopicAndPartition],
+    spec: OffsetSpec,
+    level: IsolationLevel,
+) -> OffsetQuestion:
+    """Ask, and do not wait."""
+    if isinstance(client, Describer):
+        future = client.offsets(keys, spec._value, level.value, ANSWER_SECONDS)
+        return OffsetQuestion(keys, future)
+    asked: Future[Any] = Future()
+    asked.set_running_or_notify_cancel()
+    wanted = [TopicPartition(topic, partition, spec._value) for topic, partition in keys]
+    # What `AdminClient.list_offsets` calls itself, once it has made its futures.
+    options = {"isolation_level_value": level.value, "request_timeout": ANSWER_SECONDS}
+    super(AdminClient, client).list_offsets(wanted, asked, **options)
+    return OffsetQuestion(keys, asked)
 
 
 logger = logging.getLogger(__name__)
@@ -102,14 +86,15 @@ _AT_ONCE = 250
 _LEADER_MOVED = {
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
 }
 #: How long leaders are waited for once a question was answered; and those that did not answer the
 #: last time, once the others have, in seconds.
 LATE_SECONDS, SILENT_SECONDS = 4.0, 2.0
 #: How long a broker may take to say who leads, seconds.
 _METADATA_SECONDS = 5.0
-#: What each partition's leader will answer.
-OffsetRequests = Mapping[TopicAndPartition, OffsetAnswer]
+_NOTHING = OffsetAnswers([], [], [], [], [])
 
 
 def ask(
@@ -122,62 +107,96 @@ def ask(
     requests at once, and each leader by itself as far as they are known, since answers to a
     question come together; apart those that did not answer the last time."""
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    asked: dict[TopicAndPartition, OffsetAnswer] = {}
-    for keys in _questions(connection, partitions):
-        client = connection.connected().client
-        question = ask_offsets(client, keys, spec, level, ANSWER_SECONDS)
-        asked |= {key: OffsetAnswer(question, key) for key in keys}
-    return asked
-
-
-def _questions(
-    connection: AdminConnection, partitions: Iterable[TopicAndPartition]
-) -> list[list[TopicAndPartition]]:
-    """The partitions of each question, by what is known of their leaders."""
-    groups: dict[tuple[int | None, bool], list[TopicAndPartition]] = {}
-    for key in dict.fromkeys(partitions):  # librdkafka refuses a question that has one twice
-        groups.setdefault((connection.leader(*key), key in connection.silent), []).append(key)
+    keys = dict.fromkeys(partitions)  # librdkafka refuses a question that has one twice
+    if not keys:
+        return []
+    client = connection.connected().client
+    describer = client.of_many("offsets", len(keys))
     return [
-        keys[start : start + _AT_ONCE]
-        for keys in groups.values()
-        for start in range(0, len(keys), _AT_ONCE)
+        ask_offsets(client if describer is None else describer, each, spec, level)
+        for each in _questions(connection, keys)
     ]
 
 
+def _questions(
+    connection: AdminConnection, keys: Iterable[TopicAndPartition]
+) -> list[list[TopicAndPartition]]:
+    """The partitions of each question, by what is known of their leaders."""
+    topics, silent = connection.topics_known(), connection.silent
+    groups: dict[tuple[int | None, bool], list[TopicAndPartition]] = {}
+    of_topic: str | None = None
+    leaders: Mapping[int, int] = {}
+    for key in keys:
+        topic, number = key
+        if topic != of_topic:  # they mostly come topic by topic
+            known, of_topic = topics.get(topic), topic
+            leaders = {} if known is None else known.leaders
+        group = leaders.get(number), key in silent if silent else False
+        if group in groups:
+            groups[group].append(key)
+        else:
+            groups[group] = [key]
+    return [
+        group[start : start + _AT_ONCE]
+        for group in groups.values()
+        for start in range(0, len(group), _AT_ONCE)
+    ]
+
+
+def offsets_of(told: OffsetAnswers) -> dict[TopicAndPartition, int]:
+    """The offsets alone."""
+    return dict(zip(told.keys, told.offsets, strict=True))
+
+
+def ends_of(told: OffsetAnswers) -> dict[TopicAndPartition, LogEnd]:
+    """Where logs end, with the epochs of their leaders."""
+    epochs = [None if epoch < 0 else epoch for epoch in told.epochs]
+    return dict(zip(told.keys, map(LogEnd, told.offsets, epochs), strict=True))
+
+
+def times_of(told: OffsetAnswers) -> dict[TopicAndPartition, int]:
+    """The timestamps alone."""
+    return dict(zip(told.keys, told.timestamps, strict=True))
+
+
 def answers(
-    connection: AdminConnection, asked: OffsetRequests
-) -> dict[TopicAndPartition, ListOffsetsResultInfo]:
+    connection: AdminConnection,
+    asked: OffsetRequests,
+    read: "Callable[[OffsetAnswers], Mapping[TopicAndPartition, Read]]",
+) -> dict[TopicAndPartition, Read]:
     """What leaders answered. Missing are partitions without a record of the time that was asked
     for, and those that do not answer."""
-    by_partition, codes = arrived(connection, asked)
+    by_partition, codes = arrived(connection, asked, read)
     if codes & _LEADER_MOVED:
         _learn_leaders(connection)
     return by_partition
 
 
 def arrived(
-    connection: AdminConnection, asked: OffsetRequests
-) -> tuple[dict[TopicAndPartition, ListOffsetsResultInfo], set[int]]:
+    connection: AdminConnection,
+    asked: OffsetRequests,
+    read: "Callable[[OffsetAnswers], Mapping[TopicAndPartition, Read]]",
+) -> tuple[dict[TopicAndPartition, Read], set[int]]:
     """The same, and what is wrong with those that do not answer, for which one line is logged: a
     warning, unless all it takes is to ask another broker, as of a topic that has just been made."""
-    by_partition, silent, codes = {}, {}, set()
-    before = connection.silent.intersection(asked)
+    by_partition: dict[TopicAndPartition, Read] = {}
+    silent: dict[TopicAndPartition, str] = {}
+    codes = set[int]()
+    known = connection.silent
+    before = {key for each in asked for key in each.keys if key in known} if known else set()
     _wait(asked, before)
-    for key, future in asked.items():
-        if not future.done():
+    for question in asked:
+        if not question.future.done():
             again = "it did not answer the last time either"
-            silent[key] = again if key in before else "it does not answer, as others did"
+            for key in question.keys:
+                silent[key] = again if key in before else "it does not answer, as others did"
             codes.add(KafkaError.LEADER_NOT_AVAILABLE)  # another may lead it by now
-            future.add_done_callback(partial(_heard, connection, key))
+            question.future.add_done_callback(partial(_heard, connection, question))
             continue
-        try:
-            answer = future.result()
-            if answer.offset != OFFSET_END:  # no record is so late
-                answered_offset(answer.offset)
-                by_partition[key] = answer
-        except KafkaException as error:
-            silent[key] = reason_of(error.args[0])
-            codes.add(error.args[0].code())
+        told, errors = _sorted_out(question)
+        by_partition |= read(told)
+        silent |= {key: reason_of(error) for key, error in errors.items()}
+        codes |= {error.code() for error in errors.values()}
     if silent or before:
         connection.silent = connection.silent.difference(by_partition).union(silent)
     if silent:
@@ -193,32 +212,49 @@ def arrived(
     return by_partition, codes
 
 
+def _sorted_out(
+    question: OffsetQuestion,
+) -> tuple[OffsetAnswers, dict[TopicAndPartition, KafkaError]]:
+    """What is answered of partitions that have such an offset, and the errors of others."""
+    try:
+        told = question.told()
+    except KafkaException as error:
+        return _NOTHING, dict.fromkeys(question.keys, error.args[0])
+    if not any(told.errors) and OFFSET_END not in told.offsets:
+        return told, {}
+    rows = list(zip(*told, strict=True))
+    errors = {key: KafkaError(code) for key, *_, code in rows if code}
+    good = [row for row in rows if not row[-1] and row[1] != OFFSET_END]  # no record is so late
+    return (OffsetAnswers(*map(list, zip(*good, strict=True))) if good else _NOTHING), errors
+
+
 def _wait(asked: OffsetRequests, before: Collection[TopicAndPartition]) -> None:
     """Wait for answers, for ANSWER_SECONDS where no leader gives one; for those not for long that
     did not give one `before`."""
-    if all(answer.done() for answer in asked.values()):
+    if all(question.future.done() for question in asked):
         return
-    ones = {answer.future: answer for key, answer in asked.items() if key not in before}
+    first = [each for each in asked if each.keys[0] not in before]
+    ones = {each.future: each for each in first}
     answered, late = wait(ones, 0.0)
-    while late and all(ones[future].exception() for future in answered):
+    while late and all(ones[future].is_refused() for future in answered):
         answered, late = wait(late, return_when=FIRST_COMPLETED)
-    _wait_for_each([asked[key] for key in asked if key not in before], LATE_SECONDS)
-    _wait_for_each([asked[key] for key in before], SILENT_SECONDS)
+    _wait_for_each(first, LATE_SECONDS)
+    _wait_for_each([each for each in asked if each.future not in ones], SILENT_SECONDS)
 
 
-def _wait_for_each(answers: Iterable[OffsetAnswer], seconds: float) -> None:
+def _wait_for_each(questions: Iterable[OffsetQuestion], seconds: float) -> None:
     """Wait for answers, until none has come for so long: a leader of thousands of partitions that
     has much to do answers one question after another."""
     until = time.monotonic() + seconds
-    for future in {answer.future: None for answer in answers}:
+    for future in (question.future for question in questions):
         if not future.done() and wait((future,), max(0.0, until - time.monotonic())).done:
             until = time.monotonic() + seconds
 
 
-def _heard(connection: AdminConnection, key: TopicAndPartition, answer: OffsetAnswer) -> None:
+def _heard(connection: AdminConnection, question: OffsetQuestion, _: object) -> None:
     """Give a leader that answers late the whole time again; called by librdkafka."""
-    if answer.exception() is None and answer.result().offset >= 0:
-        connection.silent = connection.silent.difference([key])
+    told, _errors = _sorted_out(question)
+    connection.silent = connection.silent.difference(told.keys)
 
 
 def _learn_leaders(connection: AdminConnection) -> None:
@@ -226,13 +262,19 @@ def _learn_leaders(connection: AdminConnection) -> None:
     that died, and goes on to find none, for as long as no client asks for metadata: 90 seconds were
     seen."""
     try:
-        connection.current.client.list_topics(timeout=_METADATA_SECONDS)
+        connection.current.client.learn_leaders(_METADATA_SECONDS)
     except KafkaException as error:
         why = reason_of(error.args[0])
         logger.warning("cluster %s does not say who leads: %s", connection.alias, why)
 
 
-def end_of(answer: ListOffsetsResultInfo) -> LogEnd:
-    """Where a log ends, as its leader answered."""
-    epoch = answer.leader_epoch
-    return LogEnd(answer.offset, None if epoch is None or epoch < 0 else int(epoch))
+def required(asked: OffsetRequests) -> dict[TopicAndPartition, int]:
+    """The offsets, of all partitions that have one. Raises KafkaException where a leader does not
+    answer."""
+    offsets: dict[TopicAndPartition, int] = {}
+    for question in asked:
+        told, errors = _sorted_out(question)
+        for error in errors.values():
+            raise KafkaException(error)
+        offsets |= offsets_of(told)
+    return offsets

@@ -52,9 +52,11 @@ class ArrivingEnds:
         if self._learning is None or self._open and time.monotonic() >= self._learn_from:
             self._learn(keys)
         ends = {key: arrived[key] for key in keys if key in arrived}
-        awaited = {key for question in self._open for key in question.requests}
+        awaited = {key for question in self._open for key in question.keys}
         groups: dict[_Leader, list[TopicAndPartition]] = {}
         in_time: list[TopicAndPartition] = []
+        if not (ends or awaited or self._late):
+            return self._held(keys) if keys else {}
         for key in keys:
             if key in ends or key in awaited:
                 continue
@@ -70,14 +72,14 @@ class ArrivingEnds:
         whole = self._asked(keys)
         whole.wait(time.monotonic() + HOLD_SECONDS)
         ends = self._taken(whole)
-        if not whole.requests:
+        if not whole.keys:
             return ends
         until = time.monotonic() + HOLD_SECONDS
         for question in self._by_leader(whole):
             question.wait(until)
             ends |= self._taken(question)
-            self._late |= dict.fromkeys(question.requests, question.leader)
-            if question.requests:
+            self._late |= dict.fromkeys(question.keys, question.leader)
+            if question.keys:
                 self._open.append(question)
         return ends
 
@@ -85,7 +87,7 @@ class ArrivingEnds:
         """Ask for the partitions of a question leader by leader; not again where one leads them, or
         that is not known."""
         groups: dict[_Leader, list[TopicAndPartition]] = {}
-        for key in whole.requests:
+        for key in whole.keys:
             groups.setdefault(self._leaders.get(key), []).append(key)
         if len(groups) > 1:
             return [self._asked(each, leader) for leader, each in groups.items()]
@@ -113,9 +115,9 @@ class ArrivingEnds:
         for question in questions:
             for key in question.leave(self._leaders):  # another leader may answer sooner
                 self._late.pop(key, None)
-            keys = list(question.requests)
+            keys = question.keys
             ends |= self._taken(question)
-            if question.requests and not question.is_old():
+            if question.keys and not question.is_old():
                 self._open.append(question)
             elif question.leader is None:  # who leads them is found out again
                 for key in keys:
@@ -124,25 +126,34 @@ class ArrivingEnds:
 
     def _taken(self, question: "_Question") -> _Ends:
         """What of a question has been answered since it was looked at last."""
-        done = question.take()
+        done, left = question.take(), question.left
         ends = self._admin.arrived(done)
-        if len(ends) < len(done):  # others may lead them by now
-            self._learn(done)
-        if question.in_time():
+        asked = [key for each in done for key in each.keys]
+        if len(ends) < len(asked):  # others may lead them by now
+            self._learn(asked)
+        if left:
+            ends = {key: end for key, end in ends.items() if key not in left}
+        if self._late and question.in_time():
             for key in ends:
                 self._late.pop(key, None)
         return ends
 
 
 class _Question:
-    """A question for the ends of partitions, of one leader if that is known. `requests` are those
-    of which no answer was taken."""
+    """A question for the ends of partitions, of one leader if that is known. `left` are those that
+    are not waited for any more."""
 
     def __init__(self, requests: OffsetRequests, leader: _Leader = None) -> None:
-        self.requests, self.leader = requests, leader
+        self._requests, self.leader = list(requests), leader
+        self.left = set[TopicAndPartition]()
         self._asked_at, self._answered_at = time.monotonic(), math.inf
-        for last in list(requests.values())[-1:]:
-            last.add_done_callback(self._note)
+        for last in self._requests[-1:]:
+            last.future.add_done_callback(self._note)
+
+    @property
+    def keys(self) -> list[TopicAndPartition]:
+        """The partitions of which no answer was taken."""
+        return [key for each in self._requests for key in each.keys if key not in self.left]
 
     def _note(self, _future: object) -> None:
         """Note when it was answered; called by librdkafka's thread."""
@@ -150,24 +161,24 @@ class _Question:
 
     def wait(self, until: float) -> None:
         """Wait for all answers, but no longer than until then, by time.monotonic()."""
-        for future in self.requests.values():
+        for each in self._requests:
             try:
-                future.exception(max(0.0, until - time.monotonic()))
+                each.future.exception(max(0.0, until - time.monotonic()))
             except NotYet:
                 return
 
     def take(self) -> OffsetRequests:
         """Those that are answered by now, whatever the answer is."""
-        done = {key: future for key, future in self.requests.items() if future.done()}
-        self.requests = {key: it for key, it in self.requests.items() if key not in done}
+        done = [each for each in self._requests if each.future.done()]
+        self._requests = [each for each in self._requests if each not in done]
         return done
 
     def leave(self, leaders: Mapping[TopicAndPartition, _Leader]) -> set[TopicAndPartition]:
         """Wait no longer for partitions that another leader leads by now; returns them."""
         if self.leader is None:
             return set()
-        left = {key for key in self.requests if leaders.get(key) not in (None, self.leader)}
-        self.requests = {key: it for key, it in self.requests.items() if key not in left}
+        left = {key for key in self.keys if leaders.get(key) not in (None, self.leader)}
+        self.left |= left
         return left
 
     def in_time(self) -> bool:

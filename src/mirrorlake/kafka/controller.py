@@ -10,9 +10,9 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
 
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
+from mirrorlake.kafka.quick_admin import QuickAdmin
 
 #: How long a broker that was named has before another one is asked for, each time: together longer
 #: than a cluster takes to know that one is away.
@@ -21,7 +21,7 @@ Asked = TypeVar("Asked")
 
 
 def ask_controller(
-    client: AdminClient, ask: Callable[[float], Mapping[Asked, "Future[Any]"]]
+    client: QuickAdmin, ask: Callable[[float], Mapping[Asked, "Future[Any]"]]
 ) -> Mapping[Asked, "Future[Any]"]:
     """What `ask` returns, given seconds to wait for an answer; asked again where the broker that
     was named is silent, and others are not. The futures may not be done."""
@@ -30,7 +30,7 @@ def ask_controller(
         if not any(_is_silent(future) for future in asked.values()):
             return asked
         try:
-            client.list_topics(timeout=seconds)  # what names another one
+            client.learn_leaders(seconds)  # what names another one
         except KafkaException:
             return asked  # no broker answers, as the futures say
     return ask(ANSWER_SECONDS)

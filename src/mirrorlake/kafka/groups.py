@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,7 @@ from mirrorlake.attempts import attempts
 from mirrorlake.errors import ClusterUnreachable, ClusterUnusable
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
+from mirrorlake.kafka.group_answers import GroupAnswers
 from mirrorlake.kafka.groups_worker import TOO_LATE
 from mirrorlake.kafka.refusals import reason_of
 from mirrorlake.kafka.renewal import LiveSettings
@@ -100,6 +101,7 @@ class GroupAdmin:
         self._use = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
         self._slow: set[str] = set()  # groups whose coordinators did not answer the last time
+        self._answers = GroupAnswers()
 
     def listing(self) -> Listing:
         """All consumer groups of every type that the brokers list, the new protocol's (KIP-848)
@@ -144,14 +146,11 @@ class GroupAdmin:
 
     def positions(self, groups: Iterable[str]) -> GroupPositions:
         """What groups have committed; a group that is not there has no positions. One request a
-        group."""
+        group. Positions that are what they were are the same objects, for all callers."""
         answers, why = self._ask("offsets", dict.fromkeys(groups))
         return GroupPositions(
             {
-                group: {
-                    (topic, partition): Committed(offset, metadata)
-                    for topic, partition, offset, metadata in answer["positions"]
-                }
+                group: answer["positions"]
                 for group, answer in answers.items()
                 if "positions" in answer
             },
@@ -230,6 +229,8 @@ class GroupAdmin:
         answers: dict[str, Any] = {}
         end = time.monotonic() + PROCESS_SECONDS
         with self._use:
+            if what == "offsets":
+                self._answers.keep(requests.keys())
             order = sorted(requests, key=lambda group: (group in self._slow, group))
             for _ in range(2):
                 left = {group: requests[group] for group in order if group not in answers}
@@ -255,10 +256,14 @@ class GroupAdmin:
         limit = threading.Timer(seconds, process.kill)
         limit.start()
         try:
-            for answer in _answers_of(process, document):
-                if "end" in answer:
+            _send(process, document)
+            for line in process.stdout or ():
+                about = self._answers.read(line)
+                if about is None:
                     return
-                answers[answer.pop("group")] = answer
+                answers[about[0]] = about[1]
+        except (OSError, ValueError) as error:  # it died, maybe in the middle of a line
+            logger.debug("the process for consumer groups is gone: %s", error)
         finally:
             limit.cancel()
         self._process = None
@@ -295,17 +300,6 @@ def positions_or_errors(admin: GroupAdmin, groups: Collection[str]) -> GroupPosi
         return admin.positions(groups)
     except ClusterUnusable as error:
         return GroupPositions({}, dict.fromkeys(groups, str(error)))
-
-
-def _answers_of(process: "subprocess.Popen[str]", document: object) -> Iterator[dict[str, Any]]:
-    """What a process answers, line by line; ends when the process does."""
-    assert process.stdout is not None
-    try:
-        _send(process, document)
-        for line in process.stdout:
-            yield json.loads(line)
-    except (OSError, ValueError) as error:  # it died in the middle of a line
-        logger.debug("the process for consumer groups is gone: %s", error)
 
 
 def _send(process: "subprocess.Popen[str]", document: object) -> None:

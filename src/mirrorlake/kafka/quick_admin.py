@@ -1,6 +1,7 @@
 """An admin client that is quick where a cluster has many topics."""
 
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -9,11 +10,11 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, TopicDescription
 
+from mirrorlake.native.describer import Describer, Description
 from mirrorlake.native.library import NativeUnavailable
-from mirrorlake.native.topic_describer import Description, TopicDescriber
 
 #: From how many topics on another client describes them, which has connections of its own; and the
-#: questions before that: a command asks once or twice.
+#: questions of a kind before that: a command asks once or twice.
 MANY_TOPICS, FEW_QUESTIONS = 20, 2
 
 
@@ -25,8 +26,8 @@ class QuickAdmin(AdminClient):  # type: ignore[misc]
         """`others` are what confluent-kafka takes beside librdkafka's settings."""
         super().__init__({**settings, **others})
         self._settings = settings
-        self._asked, self._counts = 0, threading.Lock()
-        self._describer: TopicDescriber | None = None
+        self._asked, self._counts = Counter[str](), threading.Lock()
+        self._describer: Describer | None = None
 
     def describe_topics(
         self,
@@ -37,7 +38,7 @@ class QuickAdmin(AdminClient):  # type: ignore[misc]
     ) -> dict[str, "Future[TopicDescription | Description]"]:
         """As confluent-kafka's; what it returns may be done."""
         rights = include_authorized_operations
-        describer = self._made() if len(topics.topic_names) >= MANY_TOPICS else None
+        describer = self.of_many("topics", len(topics.topic_names))
         if describer is None:
             return super().describe_topics(  # type: ignore[no-any-return]
                 topics, include_authorized_operations=rights, request_timeout=request_timeout
@@ -48,15 +49,24 @@ class QuickAdmin(AdminClient):  # type: ignore[misc]
             answers = dict.fromkeys(topics.topic_names, error.args[0])
         return {name: _done(answer) for name, answer in answers.items()}
 
-    def _made(self) -> TopicDescriber | None:
-        """Who describes many topics; None as long as few questions were asked, or where the
-        compiled part cannot be used."""
+    def of_many(self, what: str, count: int) -> Describer | None:
+        """Who is asked about so many topics or partitions; None for few of them, as long as few
+        questions of this kind were asked, or where the compiled part cannot be used."""
         with self._counts:
-            self._asked += 1
-            if self._asked == FEW_QUESTIONS + 1:
-                with suppress(NativeUnavailable):
-                    self._describer = TopicDescriber(self._settings)
-            return self._describer
+            if self._describer is None and count >= MANY_TOPICS:
+                self._asked[what] += 1
+                if self._asked[what] == FEW_QUESTIONS + 1:
+                    with suppress(NativeUnavailable):
+                        self._describer = Describer(self._settings)
+            return self._describer if count >= MANY_TOPICS else None
+
+    def learn_leaders(self, seconds: float) -> None:
+        """Let questions go to the brokers that lead now, and to a controller that is named now.
+        Raises KafkaException where none says who
+        does."""
+        if self._describer is not None:
+            self._describer.layout(seconds)
+        self.list_topics(timeout=seconds)
 
 
 def _done(answer: Description | KafkaError) -> "Future[TopicDescription | Description]":

@@ -39,6 +39,8 @@ class BatchPlanner:
         due = time.monotonic() - self._quiet_since >= job.waiting_seconds
         log_ends = self._log_ends().known(reached) if job.final is None else job.final
         # Of thousands that rest this is all that is done, many times a second.
+        if log_ends == reached:
+            return None
         if not any(end > reached.get(key, end) for key, end in log_ends.items()):
             return None
         if self._too_soon(reached, pace, log_ends):
@@ -72,7 +74,7 @@ class BatchPlanner:
     def _noted(self, end: Ends, log_ends: Ends) -> str | None:
         """What a batch notes of logs that go on behind it; None where it does not reach the ends of
         all."""
-        if any(log_ends.get(key) != offset for key, offset in end.items()):
+        if log_ends != end and any(log_ends.get(key) != at for key, at in end.items()):
             return None
         final = self._job.final is not None
         return self._job.final_noted if final else self._log_ends().noted(end)

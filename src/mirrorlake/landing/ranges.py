@@ -33,8 +33,9 @@ def next_ends(
         waiting: partitions that make no batch by themselves: they go along with others.
         pace: what batches before this one say of it.
     """
-    news = {key: max(0, log_ends.get(key, first) - first) for key, first in reached.items()}
-    if not any(count for key, count in news.items() if key not in waiting):
+    # Of thousands few have some at a time.
+    news = {key: end - reached[key] for key, end in log_ends.items() if end > reached.get(key, end)}
+    if not any(key not in waiting for key in news):
         return dict(reached)
     size = pace.size_of(news)
     limit = first_limit(size) if pace.limit is None else pace.limit
@@ -43,11 +44,8 @@ def next_ends(
         costs = {key: max(pace.bytes_of(key[0]) / limit, 1 / max_records) for key in news}
         news = _few_cut(news, costs)
     elif share < 1:
-        news = {
-            key: min(count, max(1, int(count * share))) if count else 0
-            for key, count in news.items()
-        }
-    return {key: first + news[key] for key, first in reached.items()}
+        news = {key: min(count, max(1, int(count * share))) for key, count in news.items()}
+    return {**reached, **{key: reached[key] + count for key, count in news.items()}}
 
 
 def _few_cut(

@@ -27,7 +27,7 @@ PATIENCE_SECONDS = 20.0
 WATCHED_FROM = 200
 #: How many times the CPU time of one note of log ends is waited for until the next one: a note asks
 #: for all partitions, whichever moved.
-_NOTES_SHARE = 50.0
+_NOTES_SHARE = 100.0
 #: How long all partitions are asked for after a watch has failed, until another one is opened,
 #: seconds.
 _WATCH_AGAIN_SECONDS = 60.0

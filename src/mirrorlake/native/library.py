@@ -99,6 +99,22 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "TopicDescription_authorized_operations": (_P, _P, _P),
     "TopicDescription_error": (_P, _P),
     "Uuid_base64str": (_S, _P),
+    "ConfigResource_new": (_P, C.c_int, _S),
+    "ConfigResource_destroy_array": (None, _P, _SIZE),
+    "ConfigResource_name": (_S, _P),
+    "ConfigResource_error": (C.c_int, _P),
+    "ConfigResource_error_string": (_S, _P),
+    "DescribeConfigs": (None, _P, _P, _SIZE, _P, _P),
+    "DescribeConfigs_result_resources": (_P, _P, _P),
+    "clusterid": (_P, _P, C.c_int),
+    "mem_free": (None, _P, _P),
+    "queue_yield": (None, _P),
+    "event_opaque": (_P, _P),
+    "AdminOptions_set_opaque": (None, _P, _P),
+    "AdminOptions_set_isolation_level": (_P, _P, C.c_int),
+    "ListOffsets": (None, _P, _P, _P, _P),
+    "event_ListOffsets_result": (_P, _P),
+    "ListOffsets_result_infos": (_P, _P, _P),
 }
 #: Those that the loops call for each record, in the order of `api` in records.c.
 _BY_RECORD = (
@@ -111,6 +127,23 @@ _BY_RECORD = (
     "headers_new",
     "header_add",
     "headers_destroy",
+)
+#: Those for each config, in the order of `config_api` there.
+_BY_CONFIG = (
+    "ConfigResource_configs",
+    "ConfigEntry_name",
+    "ConfigEntry_value",
+    "ConfigEntry_source",
+    "ConfigEntry_is_default",
+    "ConfigEntry_is_read_only",
+    "ConfigEntry_is_sensitive",
+)
+#: Those for each partition whose offsets are asked for, in the order of `offset_api` there.
+_BY_PLACE = (
+    "topic_partition_list_add",
+    "ListOffsetsResultInfo_topic_partition",
+    "ListOffsetsResultInfo_timestamp",
+    "topic_partition_get_leader_epoch",
 )
 
 #: A partition that is being read: `range` in records.c.
@@ -176,6 +209,12 @@ class OutgoingRows(C.Structure):
     ]
 
 
+class Asked(C.Structure):
+    """`asked` in records.c: partitions, and what is answered of them."""
+
+    _fields_ = [("topics", _P), ("partitions", _P), ("count", _I64), ("told", _P)]
+
+
 class PartitionStruct(C.Structure):
     """librdkafka's `rd_kafka_topic_partition_t`, as rdkafka.h has it."""
 
@@ -227,9 +266,9 @@ class Library:
             librdkafka, self._loops = C.CDLL(_cimpl.__file__), C.CDLL(str(loops))
             for name, (result, *arguments) in _FUNCTIONS.items():
                 setattr(self, name, _function(librdkafka, f"rd_kafka_{name}", result, arguments))
-            self._api = (_P * len(_BY_RECORD))(
-                *(_address(librdkafka, f"rd_kafka_{name}") for name in _BY_RECORD)
-            )
+            self._api = _table(librdkafka, _BY_RECORD)
+            self.config_api = _table(librdkafka, _BY_CONFIG)
+            self.offset_api = _table(librdkafka, _BY_PLACE)
         except (OSError, AttributeError) as error:
             raise NativeUnavailable(str(error)) from error
         if self.version() < OLDEST:
@@ -244,6 +283,12 @@ class Library:
         self.fill = _function(self._loops, "fill", _I64, filled)
         self.give_back = _function(self._loops, "give_back", _I64, (_P, _P, _I64, _P))
         self.send = _function(self._loops, "send", _I64, (_P, _P, _P, _I32, _P, _I64, _P, _P))
+        self.config_bytes = _function(self._loops, "config_bytes", _I64, (_P, _P, _P, _I64))
+        self.metadata_bytes = _function(self._loops, "metadata_bytes", _I64, (_P, _P, _I64, _P))
+        self.ask_offsets = _function(self._loops, "ask_offsets", None, (_P, _P, _P, _I64))
+        self.take_offsets = _function(
+            self._loops, "take_offsets", None, (_P, _P, _I64, _P, _P, _I64)
+        )
         self.delivered = _address(self._loops, "delivered")
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -251,7 +296,7 @@ class Library:
 
     def _check_sizes(self) -> None:
         """Raise NativeUnavailable where Python and the compiled loops do not mean the same."""
-        measured = (_I64 * 10)()
+        measured = (_I64 * 18)()
         _function(self._loops, "sizes", None, (_P,))(measured)
         pointer = C.sizeof(_P)
         known = [
@@ -262,6 +307,8 @@ class Library:
             CURSOR_BYTES,
         ]
         known += [pointer * len(_BY_RECORD), 72, 72, C.sizeof(Table), C.sizeof(Surveyed)]
+        known += [pointer * len(_BY_CONFIG), 48, 32, 40, 24, C.sizeof(PartitionStruct)]
+        known += [pointer * len(_BY_PLACE), C.sizeof(Asked)]
         if [*measured] != known:
             raise NativeUnavailable("the compiled records.c is of another version than library.py")
 
@@ -342,6 +389,11 @@ def _function(library: C.CDLL, name: str, result: Any, arguments: Any) -> Any:
     function = getattr(library, name)
     function.restype, function.argtypes = result, tuple(arguments)
     return function
+
+
+def _table(library: C.CDLL, names: tuple[str, ...]) -> Any:
+    """Functions of librdkafka by their addresses."""
+    return (_P * len(names))(*(_address(library, f"rd_kafka_{name}") for name in names))
 
 
 def _address(library: C.CDLL, name: str) -> int:

@@ -438,6 +438,134 @@ void delivered(void *rk, const message *m, void *opaque) {
     if (slot) *slot = m->err ? REFUSED + m->err : m->offset;
 }
 
+/* ---- what a cluster answers about its topics ---- */
+
+/* The functions of librdkafka that are called for each config. */
+typedef struct {
+    const void **(*configs)(const void *resource, size_t *count);
+    const char *(*name)(const void *config);
+    const char *(*value)(const void *config);
+    int (*source)(const void *config);
+    int (*is_default)(const void *config);
+    int (*is_read_only)(const void *config);
+    int (*is_sensitive)(const void *config);
+} config_api;
+
+enum { NO_VALUE = 1, IS_DEFAULT = 2, IS_READ_ONLY = 4, IS_SENSITIVE = 8, TEXT = 64 };
+
+static int64_t put(uint8_t *out, int64_t room, int64_t at, const char *text) {
+    int64_t size = (int64_t)length(text) + 1;
+    if (at + size <= room) copy(out + at, text, (size_t)size);
+    return at + size;
+}
+
+/* The configs of one resource, one after another: where it comes from, TEXT and what holds of it, its name, a zero,
+ * its value, a zero. Returns how many bytes these are; more than there is room for are not written. */
+int64_t config_bytes(const config_api *lib, const void *resource, uint8_t *out, int64_t room) {
+    size_t count;
+    const void **all = lib->configs(resource, &count);
+    int64_t end = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *value = lib->value(all[i]);
+        if (end + 2 <= room) {
+            out[end] = (uint8_t)(TEXT + lib->source(all[i]));
+            out[end + 1] = (uint8_t)(TEXT + (value ? 0 : NO_VALUE) + (lib->is_default(all[i]) ? IS_DEFAULT : 0)
+                                     + (lib->is_read_only(all[i]) ? IS_READ_ONLY : 0)
+                                     + (lib->is_sensitive(all[i]) ? IS_SENSITIVE : 0));
+        }
+        end = put(out, room, put(out, room, end + 2, lib->name(all[i])), value ? value : "");
+    }
+    return end;
+}
+
+/* librdkafka's lists of brokers, topics and partitions, as rdkafka.h has them since 0.9. */
+typedef struct { int32_t id; char *host; int port; } broker;
+typedef struct { int32_t id; int err; int32_t leader; int replica_count; int32_t *replicas; int isr_count; int32_t *isrs; }
+    partition_metadata;
+typedef struct { char *name; int partition_count; partition_metadata *partitions; int err; } topic_metadata;
+typedef struct { int broker_count; broker *brokers; int topic_count; topic_metadata *topics; int32_t from; char *from_name; }
+    metadata;
+
+static int64_t put_number(uint8_t *out, int64_t room, int64_t at, int32_t number) {
+    if (at + 4 <= room) copy(out + at, &number, 4);
+    return at + 4;
+}
+
+/* What metadata says, but for replicas in sync: how many brokers, their ids and ports; how many topics, and of each its
+ * error and how many partitions, and of each of these its id, its leader, how many replicas, and on which brokers. Behind
+ * these numbers the names of brokers and topics, each with a zero, `names_from` where they begin. Returns how many bytes
+ * these are; more than there is room for are not written. */
+int64_t metadata_bytes(const metadata *from, uint8_t *out, int64_t room, int64_t *names_from) {
+    int64_t end = put_number(out, room, 0, from->broker_count);
+    for (int i = 0; i < from->broker_count; i++)
+        end = put_number(out, room, put_number(out, room, end, from->brokers[i].id), from->brokers[i].port);
+    end = put_number(out, room, end, from->topic_count);
+    for (int i = 0; i < from->topic_count; i++) {
+        const topic_metadata *topic = &from->topics[i];
+        end = put_number(out, room, put_number(out, room, end, topic->err), topic->partition_count);
+        for (int p = 0; p < topic->partition_count; p++) {
+            const partition_metadata *of = &topic->partitions[p];
+            end = put_number(out, room, put_number(out, room, end, of->id), of->leader);
+            end = put_number(out, room, end, of->replica_count);
+            for (int r = 0; r < of->replica_count; r++) end = put_number(out, room, end, of->replicas[r]);
+        }
+    }
+    *names_from = end;
+    for (int i = 0; i < from->broker_count; i++) end = put(out, room, end, from->brokers[i].host);
+    for (int i = 0; i < from->topic_count; i++) end = put(out, room, end, from->topics[i].name);
+    return end;
+}
+
+/* librdkafka's rd_kafka_topic_partition_t. */
+typedef struct {
+    char *topic;
+    int32_t partition;
+    int64_t offset;
+    void *metadata;
+    size_t metadata_size;
+    void *opaque;
+    int err;
+    void *_private;
+} place;
+
+/* The functions of librdkafka that are called for each partition whose offsets are asked for. */
+typedef struct {
+    place *(*add)(void *list, const char *topic, int32_t partition);
+    const place *(*answered)(const void *answer);
+    int64_t (*timestamp)(const void *answer);
+    int32_t (*epoch)(const place *at);
+} offset_api;
+
+/* Partitions, and what is answered of each: `error` is set before, and stays where nothing is. */
+typedef struct { int64_t offset, timestamp, epoch, error; } told;
+typedef struct { const char **topics; const int32_t *partitions; int64_t count; told *told; } asked;
+
+/* Put partitions into a list of librdkafka's, each with what is asked of it. */
+void ask_offsets(const offset_api *lib, void *list, const asked *all, int64_t what) {
+    for (int64_t i = 0; i < all->count; i++) lib->add(list, all->topics[i], all->partitions[i])->offset = what;
+}
+
+/* Take answers, which come in any order. `slots` are as those of a `table`, all of them -1. */
+void take_offsets(const offset_api *lib, const void **answers, int64_t count, const asked *all, int32_t *slots,
+                  int64_t mask) {
+    const table t = {NULL, slots, mask};
+    for (int64_t i = 0; i < all->count; i++) {
+        uint64_t at = slot_of(&t, all->topics[i], all->partitions[i]);
+        while (slots[at] >= 0) at = (at + 1) & (uint64_t)mask;
+        slots[at] = (int32_t)i;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const place *one = lib->answered(answers[i]);
+        uint64_t at = slot_of(&t, one->topic, one->partition);
+        for (; slots[at] >= 0; at = (at + 1) & (uint64_t)mask) {
+            const int32_t number = slots[at];
+            if (all->partitions[number] != one->partition || !same(all->topics[number], one->topic)) continue;
+            all->told[number] = (told){one->offset, lib->timestamp(answers[i]), lib->epoch(one), one->err};
+            break;
+        }
+    }
+}
+
 /* What this was compiled from, which hatch_build.py looks for in the file. */
 #ifndef COMPILED_FROM
 #define COMPILED_FROM "by hand"
@@ -445,10 +573,12 @@ void delivered(void *rk, const message *m, void *opaque) {
 const char compiled_from[] = COMPILED_FROM;
 
 /* The sizes of what Python mirrors, to be compared at start: range, columns, binary, rows, cursor, api, message, vu,
- * table, surveyed. */
+ * table, surveyed, config_api, metadata, topic_metadata, partition_metadata, broker, place, offset_api, asked. */
 void sizes(int64_t *out) {
     const size_t all[] = {sizeof(range), sizeof(columns), sizeof(binary), sizeof(rows),
                           sizeof(cursor), sizeof(api), sizeof(message), sizeof(vu),
-                          sizeof(table), sizeof(surveyed)};
+                          sizeof(table), sizeof(surveyed), sizeof(config_api), sizeof(metadata),
+                          sizeof(topic_metadata), sizeof(partition_metadata), sizeof(broker), sizeof(place),
+                          sizeof(offset_api), sizeof(asked)};
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) out[i] = (int64_t)all[i];
 }

@@ -28,6 +28,9 @@ class KnownOffsets:
     def __init__(self) -> None:
         self._known: dict[Hashable, int] = {}
         self._all_at = float("-inf")
+        #: What was asked about last, and what was answered; where nothing moves that stays.
+        self._logs: Mapping[TopicAndPartition, Hashable] = {}
+        self._offsets: Mapping[TopicAndPartition, int] | None = None
 
     def forget(self) -> None:
         """Ask for all of them the next time."""
@@ -40,8 +43,9 @@ class KnownOffsets:
         ask: Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, int]],
         moving: Collection[TopicAndPartition] = (),
         every: float = STARTS_SECONDS,
-    ) -> dict[TopicAndPartition, int]:
-        """The offsets of partitions (`now`: seconds of a clock that does not go back).
+    ) -> Mapping[TopicAndPartition, int]:
+        """The offsets of partitions (`now`: seconds of a clock that does not go back): the same
+        object as before where none was asked for.
 
         `logs` says which log is a partition's now, such as its generation, where a topic may be
         made again: what was known of another log is not taken for it. `ask` is asked for the
@@ -49,10 +53,14 @@ class KnownOffsets:
         does not answer is missing.
         """
         if now - self._all_at >= every:
-            self._known, self._all_at = {}, now
+            self._known, self._all_at, self._offsets = {}, now, None
+        if self._offsets is not None and not moving and logs == self._logs:
+            return self._offsets
         asked = [key for key, log in logs.items() if key in moving or log not in self._known]
         answered = ask(asked) if asked else {}
         for key in asked:
             self._known.pop(logs[key], None)
         self._known |= {logs[key]: offset for key, offset in answered.items()}
-        return {key: self._known[log] for key, log in logs.items() if log in self._known}
+        known = {key: self._known[log] for key, log in logs.items() if log in self._known}
+        self._logs, self._offsets = logs, known if len(known) == len(logs) else None
+        return known

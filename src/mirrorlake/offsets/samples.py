@@ -31,6 +31,7 @@ class SampleLog(Generic[Values]):
         self._written: dict[TopicAndPartition, tuple[float, Values | None]] = {}
         self._pause = pause
         self._wrote_at: float | None = None  # this process
+        self._owed = set[TopicAndPartition]()  # that were due, and rest
 
     def note(self, at: float, written: Mapping[TopicAndPartition, Values | None]) -> None:
         """Note what is written now; None for a partition that could not be sampled."""
@@ -47,17 +48,21 @@ class SampleLog(Generic[Values]):
         samples: Mapping[TopicAndPartition, Values],
         lagging: Collection[TopicAndPartition],
         aside: Callable[[TopicAndPartition], bool] = lambda _key: False,
+        changed: Collection[TopicAndPartition] | None = None,
     ) -> list[TopicAndPartition]:
         """Of the samples taken now, those to be written; `lagging` are the partitions that lag. Of
-        those that are `aside` nothing is news."""
-        due_keys = [
-            key for key, values in samples.items() if self._is_due(at, key, values, key in lagging)
-        ]
+        those that are `aside` nothing is news. Others than the `changed` ones, if these are given,
+        say what they said when they were asked about last."""
+        looked: Collection[TopicAndPartition] = samples.keys()
+        if changed is not None and not self._is_old(at):
+            looked = [key for key in samples if key in changed or key in self._owed]
+        due_keys = [key for key in looked if self._is_due(at, key, samples[key], key in lagging)]
         if self._rests(at) and not any(
             key in lagging or self.newest(key) != samples[key] for key in due_keys if not aside(key)
         ):
+            self._owed = set(due_keys)
             return []
-        self._wrote_at = at
+        self._owed, self._wrote_at = set(), at
         others = samples.keys() - set(due_keys)
         longest_ago = min(others, key=lambda key: (self._written[key][0], key), default=None)
         return due_keys if longest_ago is None else [*due_keys, longest_ago]
@@ -67,12 +72,17 @@ class SampleLog(Generic[Values]):
         last."""
         return {
             key: values
-            for key, (_, values) in self._written.items()
-            if values is not None and key not in samples
+            for key in sorted(self._written.keys() - set(samples))
+            if (values := self._written[key][1]) is not None
         }
 
     def _rests(self, at: float) -> bool:
         return self._wrote_at is not None and 0 <= at - self._wrote_at < self._pause
+
+    def _is_old(self, at: float) -> bool:
+        """Whether one may be due although it did not change."""
+        times = [written_at for written_at, _ in self._written.values()]
+        return not times or at < max(times) or at - min(times) >= HELD_SECONDS
 
     def _is_due(self, at: float, key: TopicAndPartition, values: Values, lags: bool) -> bool:
         written_at, before = self._written.get(key, (0.0, None))

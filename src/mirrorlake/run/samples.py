@@ -3,7 +3,7 @@ new."""
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
@@ -14,6 +14,7 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.rising_times import time_of_sample
 from mirrorlake.lake.samples import newest_samples
+from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.offsets.known_offsets import SPREAD_FROM, KnownOffsets, spread
 from mirrorlake.offsets.lag import LagHistory
 from mirrorlake.offsets.open_transactions import Held, OpenTransactions
@@ -22,6 +23,7 @@ from mirrorlake.offsets.samples import SampleLog
 from mirrorlake.offsets.stalls import Stalls
 from mirrorlake.run.sample_rows import SampleRow, SampleValues, keep_known
 from mirrorlake.run.snapshot import Snapshot
+from mirrorlake.run.standing_rows import Seen, StandingRows
 
 #: How often all ends are asked for, seconds, where they are more than SPREAD_FROM.
 _ALL_SECONDS = 10.0
@@ -89,6 +91,10 @@ class Sampler:
         #: it.
         self._lagging: set[TopicAndPartition] = set()
         self._moved: Set[TopicAndPartition] = frozenset()
+        self._standing = StandingRows()
+        self._recorded: Mapping[TopicAndPartition, SampleValues] = {}
+        self._placed_by: object = None
+        self._places: Mapping[TopicAndPartition, PartitionGeneration] = {}
         self._log: SampleLog[SampleValues] | None = None
         self._newest: datetime | None = None  # the latest time of a sample, by whichever clock
         self._pause = deployment.connections.topology.lake.pace.samples
@@ -110,7 +116,7 @@ class Sampler:
             return None
         self._moved = snapshot.moved_since(before)
         source = self._connections.admin(self.flow.source)
-        places = {key: snapshot.generations.place(key) for key in target_ends.keys}
+        places = self._places_of(target_ends.keys, snapshot.generations)
         clock = time.monotonic()
         starts = self._starts.of(
             clock,
@@ -130,28 +136,45 @@ class Sampler:
         log = self._log = self._log or self._seeded()
         stamp = time_of_sample(now, self._newest)
         self._newest = max(stamp, self._newest or stamp)
-        self._look_for_transactions(now, ends, marks)
-        rows = {
+        held = self._look_for_transactions(now, ends, marks)
+        names = target_ends.names
+        producible = {topic: self._targets.produced_topic(topic) is not None for topic in names}
+        seen = Seen(
+            places,
+            names,
+            target=target_ends.target,
+            starts=starts,
+            ends=ends,
+            marks=marks,
+            snapshot=snapshot,
+            producible=producible,
+        )
+        some = self._standing.begin(seen, held | self._lagging)
+        fresh = {
             key: {
                 **self._row(key, target_ends, (starts[key], ends[key]), snapshot, stamp),
                 **self._held(key, max(ends[key], marks.get(key, 0))),
             }
-            for key in ends
-            if key in starts
+            for key in (places if some is None else some)
+            if key in ends and key in starts
         }
-        for key, row in rows.items():
+        for key, row in fresh.items():
             keep_known(row, log.newest(key))
-        self._add_lag(rows, now)
-        self._lagging = {key for key, row in rows.items() if row["lag_records"]}
-        # Of those that were not answered too: their lag goes on.
-        known = set(places.values())
-        self._history.keep(known)
-        self._stalls.keep(known)
-        self._write(log, rows, now, stamp)
-        counted = [row for (topic, _), row in rows.items() if not self._is_heartbeats(topic)]
+        self._catch_up(places if some is None else some)
+        self._add_lag(fresh, now)
+        self._lagging = {key for key, row in fresh.items() if row["lag_records"]}
+        if some is None:  # of those that were not answered too: their lag goes on
+            known = set(places.values())
+            self._history.keep(known)
+            self._stalls.keep(known)
+        rows = fresh if some is None else _with(self._standing.rows, some, fresh)
+        self._standing.stood(rows, self._lagging, now.timestamp())
+        self._write(log, rows, None if some is None else fresh, now, stamp)
+        self._standing.end(seen, held)
+        late = [rows[key] for key in self._lagging if not self._is_heartbeats(key[0])]
         return FlowLag(
-            sum(row["lag_records"] for row in counted),
-            max((row["lag_seconds"] for row in counted), default=0.0),
+            sum(row["lag_records"] for row in late),
+            max((row["lag_seconds"] for row in late), default=0.0),
             rows,
         )
 
@@ -198,15 +221,15 @@ class Sampler:
         now: datetime,
         ends: Mapping[TopicAndPartition, int],
         marks: Mapping[TopicAndPartition, int],
-    ) -> None:
+    ) -> Set[TopicAndPartition]:
         """Note where the source's log goes on behind its last stable offset; and of what stands
-        still there, whose it is."""
-        self._open.observe(
-            now.timestamp(), {key: end for key, end in ends.items() if marks.get(key, 0) > end}
-        )
+        still there, whose it is. Returns the partitions."""
+        held = {key: end for key, end in ends.items() if marks.get(key, 0) > end}
+        self._open.observe(now.timestamp(), held)
         transactions = self._connections.open_transactions(self.flow.source, self._open.unknown())
         for key, transaction in transactions.items():
             self._open.name(key, transaction.producer_id, transaction.written_ms / 1000)
+        return held.keys()
 
     def _held(self, key: TopicAndPartition, high_watermark: int) -> SampleRow:
         held = self._open.standing(key)
@@ -222,23 +245,51 @@ class Sampler:
         self,
         log: SampleLog[SampleValues],
         rows: Mapping[TopicAndPartition, SampleRow],
+        fresh: Mapping[TopicAndPartition, SampleRow] | None,
         now: datetime,
         stamp: datetime,
     ) -> None:
-        recorded = {key: SampleValues.of_row(row) for key, row in rows.items()}
+        """Append those rows that are due; all others than `fresh` ones, if there are any, are as at
+        the sample before."""
+        recorded = {
+            key: SampleValues.of_row(row) for key, row in (rows if fresh is None else fresh).items()
+        }
+        if fresh is not None:
+            recorded = {**self._recorded, **recorded}
+            recorded = {key: recorded[key] for key in rows}
         due = log.due(
             now.timestamp(),
             recorded,
             self._lagging,
             lambda key: self._is_heartbeats(key[0]),
+            None if fresh is None else fresh.keys(),
         )
+        self._recorded = recorded
         lost = log.lost(rows)
-        written = [rows[key] for key in due]
+        written = [{**rows[key], "sampled_at": stamp} for key in due]
         written += [
             {**self._named(key, stamp), **values.names_at_target()} for key, values in lost.items()
         ]
         self._lake.append("positions", rows_of("positions", written))
         log.note(now.timestamp(), {**{key: recorded[key] for key in due}, **dict.fromkeys(lost)})
+
+    def _places_of(
+        self, keys: Sequence[TopicAndPartition], generations: CurrentGenerations
+    ) -> Mapping[TopicAndPartition, PartitionGeneration]:
+        """Which generation each partition is in; the same object as before where that is so."""
+        if (keys, generations) != self._placed_by:
+            self._placed_by = keys, generations
+            self._places = {key: generations.place(key) for key in keys}
+        return self._places
+
+    def _catch_up(self, keys: Iterable[TopicAndPartition]) -> None:
+        """Note of partitions that they stood until the sample before, where that was not noted."""
+        at = self._standing.rested_at
+        for row in self._standing.wake(keys):
+            place = PartitionGeneration.from_row(row)
+            reached = max(row["produced_end"], row["source_start"])
+            self._history.observe(place, at, reached, row["source_end"])
+            self._stalls.observe(place, at, row["produced_end"], 0)
 
     def _target_ends(self) -> _TargetEnds:
         source = self._connections.admin(self.flow.source)
@@ -340,6 +391,17 @@ class Sampler:
                 since = _seconds_of(row["stalled_since"], row["at"])
                 self._stalls.seed(place, row["produced_end"], since, row["held_at"])
         return log
+
+
+def _with(
+    rows: Mapping[TopicAndPartition, SampleRow],
+    some: Collection[TopicAndPartition],
+    fresh: Mapping[TopicAndPartition, SampleRow],
+) -> Mapping[TopicAndPartition, SampleRow]:
+    """Rows with fresh ones for some partitions; of those that have none now there is none."""
+    gone = [key for key in some if key not in fresh and key in rows]
+    rows = {**rows, **fresh}
+    return {key: row for key, row in rows.items() if key not in gone} if gone else rows
 
 
 def _every(logs: int) -> float:

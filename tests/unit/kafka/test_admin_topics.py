@@ -24,10 +24,15 @@ class Client:
         self.asked: list[tuple[int, bool]] = []
 
     def list_topics(self, timeout: float) -> Any:
-        place = SimpleNamespace(replicas=self.replicas, leader=0)
-        return SimpleNamespace(
-            brokers={0: None, 1: None}, topics={"t": SimpleNamespace(partitions={0: place})}
+        place, up = (
+            SimpleNamespace(replicas=self.replicas, leader=0),
+            SimpleNamespace(host="", port=1),
         )
+        topic = SimpleNamespace(partitions={0: place}, error=None)
+        return SimpleNamespace(cluster_id="one", brokers={0: up, 1: up}, topics={"t": topic})
+
+    def of_many(self, *_: object) -> None:
+        return None
 
     def poll(self, _seconds: float) -> int:
         return 0

@@ -33,6 +33,12 @@ class Answers:
     def poll(self, _seconds: float) -> int:
         return 0
 
+    def learn_leaders(self, seconds: float) -> None:
+        self.list_topics(seconds)
+
+    def of_many(self, *_: object) -> None:
+        return None
+
 
 def made() -> tuple[ClusterAdmin, Answers]:
     admin, client = ClusterAdmin("east", {"bootstrap.servers": "127.0.0.1:1"}), Answers()

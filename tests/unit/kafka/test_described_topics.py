@@ -32,7 +32,7 @@ class Topics:
     ) -> None:
         self._answers, self._then = answers, then
 
-    def list_topics(self, timeout: float) -> None:
+    def learn_leaders(self, _seconds: float) -> None:
         """Brokers and a controller are named anew."""
         if self._then is None:
             raise KafkaException(KafkaError(KafkaError._TRANSPORT))

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError
 
 from mirrorlake.kafka import admin_offsets
 from mirrorlake.kafka.admin import ClusterAdmin
-from mirrorlake.kafka.admin_offsets import answers
+from mirrorlake.kafka.admin_offsets import answers, offsets_of
 from tests.support.mock_kafka import mock_brokers
 from tests.support.offset_answers import LateAnswer, offset_answer
 from tests.support.waiting import until
@@ -30,14 +30,14 @@ def test_a_leader_that_has_just_moved_is_no_warning(
 ) -> None:
     """As a new topic's first question shows, by which a first run began with a warning."""
     asked: list[float] = []
-    client = SimpleNamespace(list_topics=lambda timeout: asked.append(timeout))
+    client = SimpleNamespace(learn_leaders=lambda seconds: asked.append(seconds))
     connection: Any = SimpleNamespace(
         alias="west", current=SimpleNamespace(client=client), silent=frozenset()
     )
     late = LateAnswer(("orders", 0))
     late.set(KafkaError(code))
     with caplog.at_level(logging.DEBUG, "mirrorlake.kafka.admin_offsets"):
-        assert answers(connection, {("orders", 0): late.answer}) == {}
+        assert answers(connection, [late.question], offsets_of) == {}
     (line,) = caplog.records
     assert line.levelname == level and "such as orders-0" in line.getMessage()
     assert len(asked) == (code != KafkaError._TIMED_OUT), "it learns who leads now"
@@ -80,22 +80,18 @@ def test_a_cluster_that_is_slow_as_a_whole_is_given_its_time(
 ) -> None:
     """What says at once that it has no leader is no answer by which the others would be late."""
     monkeypatch.setattr(admin_offsets, "LATE_SECONDS", 0.2)
-    client = SimpleNamespace(list_topics=lambda timeout: None)
+    client = SimpleNamespace(learn_leaders=lambda seconds: None)
     connection: Any = SimpleNamespace(
         alias="west",
         current=SimpleNamespace(client=client),
         silent=frozenset(),
-        leader=lambda _topic, partition: partition,
     )
     late = [LateAnswer(("t", number)) for number in range(4)]
-    asked = {("t", number): each.answer for number, each in enumerate(late)}
+    asked = [each.question for each in late]
     late[0].set(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
     Timer(0.6, late[1].set, [offset_answer(7)]).start()
     Timer(0.7, late[2].set, [offset_answer(8)]).start()
-    assert {key: answer.offset for key, answer in answers(connection, asked).items()} == {
-        ("t", 1): 7,
-        ("t", 2): 8,
-    }
+    assert answers(connection, asked, offsets_of) == {("t", 1): 7, ("t", 2): 8}
     assert connection.silent == {("t", 0), ("t", 3)}
     late[3].set(offset_answer(9))
     assert connection.silent == {("t", 0)}, "one that is slow is no dead one"
@@ -106,11 +102,9 @@ def test_one_that_answers_question_after_question_is_waited_for(
 ) -> None:
     """As a broker that leads thousands and has much to do, for longer than a silent one is."""
     monkeypatch.setattr(admin_offsets, "LATE_SECONDS", 1.0)
-    connection: Any = SimpleNamespace(
-        alias="west", silent=frozenset(), leader=lambda _topic, partition: partition
-    )
+    connection: Any = SimpleNamespace(alias="west", silent=frozenset())
     late = [LateAnswer(("t", number)) for number in range(5)]
-    asked = {("t", number): each.answer for number, each in enumerate(late)}
+    asked = [each.question for each in late]
     for number, each in enumerate(late):
         Timer(0.4 * number, each.set, [offset_answer(number)]).start()
-    assert len(answers(connection, asked)) == 5 and not connection.silent
+    assert len(answers(connection, asked, offsets_of)) == 5 and not connection.silent

@@ -217,7 +217,7 @@ def test_a_cluster_that_is_silent_for_long_ends_the_query(
             clock.now += 1.0
 
 
-def test_a_note_takes_a_fiftieth_of_the_time_at_most(
+def test_a_note_takes_a_hundredth_of_the_time_at_most(
     monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace
 ) -> None:
     """Where it takes next to none there is one for each batch."""
@@ -227,7 +227,7 @@ def test_a_note_takes_a_fiftieth_of_the_time_at_most(
     asked = cluster.end_offsets
 
     def slowly(*given: object, **named: object) -> Mapping[TopicAndPartition, int]:
-        clock.spent += 0.02
+        clock.spent += 0.01
         return asked(*given, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(cluster, "end_offsets", slowly)

@@ -1,0 +1,52 @@
+"""Positions of groups as a flow sees them: split into those that it mirrors and others, once for
+each answer that says something else. Pure."""
+
+from collections.abc import Mapping, Set
+from typing import NamedTuple
+
+from mirrorlake.groups.checkpoint_plan import GroupPartition
+from mirrorlake.offsets.positions import Committed, TopicAndPartition
+
+#: By group and partition, as a cluster told them.
+PositionsOfGroups = Mapping[str, Mapping[TopicAndPartition, Committed]]
+
+
+class Split(NamedTuple):
+    """Positions in some topics, the partitions that they are in, and the keys of all others."""
+
+    committed: Mapping[GroupPartition, Committed]
+    places: Set[TopicAndPartition]
+    elsewhere: Set[GroupPartition]
+
+
+class SplitPositions:
+    """Answers of one cluster, which nothing changes. Where one is like the one before, so is what
+    follows from it: the same objects. For one thread."""
+
+    def __init__(self) -> None:
+        self._told: PositionsOfGroups | None = None
+        self._topics: frozenset[str] = frozenset()
+        self._within: Set[str] = frozenset()
+        self._split: Split | None = None
+
+    def topics(self, told: PositionsOfGroups) -> frozenset[str]:
+        """The topics in which there are positions."""
+        if told != self._told:
+            self._told, self._split = told, None
+            self._topics = frozenset(key[0] for positions in told.values() for key in positions)
+        return self._topics
+
+    def split(self, told: PositionsOfGroups, topics: Set[str]) -> Split:
+        """Positions by whether they are in some topics."""
+        self.topics(told)
+        if self._split is None or topics != self._within:
+            everything = {
+                (group, *place): position
+                for group, positions in told.items()
+                for place, position in positions.items()
+            }
+            committed = {key: at for key, at in everything.items() if key[1] in topics}
+            places = frozenset(key[1:] for key in committed)
+            self._within = topics
+            self._split = Split(committed, places, everything.keys() - committed.keys())
+        return self._split

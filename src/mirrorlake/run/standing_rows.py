@@ -1,0 +1,94 @@
+"""Rows of a sample that say what those of the sample before said: of thousands of partitions most
+stand as they stood, and their rows are not made again."""
+
+from collections.abc import Collection, Iterable, Mapping, Set
+from typing import NamedTuple
+
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.run.sample_rows import SampleRow
+from mirrorlake.run.snapshot import Snapshot
+
+
+class Seen(NamedTuple):
+    """What a sample goes by. The generations of partitions are the same object as long as they are
+    what they were; `producible` says of each topic whether its records are produced now."""
+
+    places: Mapping[TopicAndPartition, PartitionGeneration]
+    names: Mapping[str, str]
+    target: Mapping[TopicAndPartition, int]
+    starts: Mapping[TopicAndPartition, int]
+    ends: Mapping[TopicAndPartition, int]
+    marks: Mapping[TopicAndPartition, int]
+    snapshot: Snapshot
+    producible: Mapping[str, bool]
+
+
+class StandingRows:
+    """The rows of the newest sample. A sample that fails leaves nothing to go by: all rows of the
+    next one are made. For one thread.
+
+    Attributes:
+        rested_at: until when partitions are known to have stood as their rows say, of which
+            nothing was noted since.
+    """
+
+    def __init__(self) -> None:
+        self.rows: Mapping[TopicAndPartition, SampleRow] = {}
+        self.rested_at = 0.0
+        self._rested = set[TopicAndPartition]()
+        self._seen: Seen | None = None
+        self._watched: Set[TopicAndPartition] = frozenset()
+
+    def begin(
+        self, seen: Seen, watched: Set[TopicAndPartition]
+    ) -> Collection[TopicAndPartition] | None:
+        """The partitions whose rows may be other ones; None where all are to be made. `watched` are
+        some that change by themselves, now; those at the sample before may too."""
+        before, self._seen = self._seen, None
+        if before is None or before.places is not seen.places or _of_all(before) != _of_all(seen):
+            return None
+        sources = {name: topic for topic, name in seen.names.items()}
+        return (
+            watched
+            | self._watched
+            | seen.snapshot.moved_since(before.snapshot)
+            | _differing(before.snapshot.mapped, seen.snapshot.mapped)
+            | _differing(before.starts, seen.starts)
+            | _differing(before.ends, seen.ends)
+            | _differing(before.marks, seen.marks)
+            | {(sources[name], at) for name, at in _differing(before.target, seen.target)}
+        )
+
+    def wake(self, keys: Iterable[TopicAndPartition]) -> list[SampleRow]:
+        """Those rows of some partitions that stood until `rested_at`: from now on they are noted
+        again."""
+        awake = self._rested.intersection(keys)
+        self._rested -= awake
+        return [self.rows[key] for key in awake]
+
+    def stood(
+        self,
+        rows: Mapping[TopicAndPartition, SampleRow],
+        lagging: Set[TopicAndPartition],
+        at: float,
+    ) -> None:
+        """Note the rows of a sample; those that lag change by themselves."""
+        self.rows, self._rested, self.rested_at = rows, rows.keys() - lagging, at
+
+    def end(self, seen: Seen, watched: Set[TopicAndPartition]) -> None:
+        """Note that a sample was written."""
+        self._seen, self._watched = seen, watched
+
+
+def _of_all(seen: Seen) -> tuple[object, ...]:
+    """What each row goes by."""
+    now = seen.snapshot
+    flags = now.caught_up, now.blocked, now.left_out, now.target_generations
+    return seen.names, seen.producible, *flags
+
+
+def _differing(
+    before: Mapping[TopicAndPartition, int], now: Mapping[TopicAndPartition, int]
+) -> set[TopicAndPartition]:
+    """The partitions of which the two do not say the same."""
+    return set() if before is now else {key for key, _ in before.items() ^ now.items()}
