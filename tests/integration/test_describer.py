@@ -54,13 +54,18 @@ def asked(client: QuickAdmin, names: list[str]) -> dict[str, Any]:
     return {name: answer(future) for name, future in futures.items()}
 
 
+def is_described(answer: Any) -> bool:
+    return isinstance(answer, tuple)
+
+
 def test_both_ways_say_the_same(clusters: ClusterPair) -> None:
     run = uuid.uuid4().hex[:8]
     names = [f"described-{run}-{number}" for number in range(3)]
     for number, name in enumerate(names):
         create_topic(clusters.east, name, number + 1)
-    names += [f"described-{run}-gone-{number}" for number in range(MANY_TOPICS)]
     client = QuickAdmin({**SETTINGS, "bootstrap.servers": clusters.east})
+    until(lambda: all(map(is_described, asked(client, names).values())), "all are known")
+    names += [f"described-{run}-gone-{number}" for number in range(MANY_TOPICS)]
     answers = [asked(client, names) for _ in range(FEW_QUESTIONS)]
     assert client._describer is None, "a command that asks once opens no second client"
     answers.append(asked(client, names))
@@ -71,7 +76,7 @@ def test_both_ways_say_the_same(clusters: ClusterPair) -> None:
     assert answers[-1][names[-1]] == KafkaError.UNKNOWN_TOPIC_OR_PART
     delete_topic(clusters.east, names[0])
     create_topic(clusters.east, names[0], 1)
-    until(lambda: isinstance(asked(client, names)[names[0]], tuple), "brokers know the new one")
+    until(lambda: is_described(asked(client, names)[names[0]]), "brokers know the new one")
     was, again = answers[-1][names[0]], asked(client, names)[names[0]]
     assert again[0] != was[0], "the topic was made again"
     assert described(client, names)[names[0]].topic_id == again[0]
@@ -228,5 +233,9 @@ def test_what_no_thread_takes_is_not_waited_for(
         with pytest.raises(KafkaException) as raised:
             future.result(30)
         assert raised.value.args[0].code() == KafkaError._DESTROY
+    assert describer.over
+    client = QuickAdmin({**SETTINGS, "bootstrap.servers": clusters.east})
+    client._describer = describer
+    assert client.of_many("offsets", 1) is None, "another one is made, once many are asked for"
     described_still = describer.describe([topic_name], False, 10.0)[topic_name]
     assert isinstance(described_still, Description)

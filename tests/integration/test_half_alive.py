@@ -3,7 +3,7 @@ rest goes on."""
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,9 @@ from mirrorlake.cli.main import app
 from mirrorlake.errors import ReplicationError
 from mirrorlake.groups.checkpoint_plan import GONE
 from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.arriving_ends import ArrivingEnds
 from mirrorlake.kafka.groups import GroupAdmin
+from mirrorlake.kafka.quick_admin import FEW_QUESTIONS, MANY_TOPICS
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.offsets.positions import Committed
 from tests.support.clusters import ClusterPair
@@ -160,6 +162,36 @@ def test_hundreds_of_partitions_without_a_leader_hold_up_none_of_the_others(
         until(lambda: not incidents(run.lake), "and nothing is told any more")
         commits = run.lake.version_of("incidents")
     assert commits < COMMITS, commits
+
+
+def test_partitions_whose_leader_is_back_are_answered_soon(
+    east: ThreeBrokers, topic_name: str
+) -> None:
+    """By the client that is asked about many, where the cluster has few topics, and where few of
+    its partitions are asked for."""
+    create_topic(east.address, topic_name, WIDE // 10)
+    commit_all(east.address, topic_name, ["reads"], 0, partitions=1)  # positions are kept then
+    delete_groups(east.address, {"reads"})
+    settings: dict[str, str | int | bool] = {"bootstrap.servers": east.address, "log_level": 0}
+    ends = ArrivingEnds(ClusterAdmin("east", settings))
+    leaders = east.leaders(topic_name)
+    keys = [(topic_name, number) for number in leaders]
+
+    def of(some: list[tuple[str, int]]) -> Callable[[], bool]:
+        return lambda: ends.of(some).keys() == set(some)
+
+    for _ in range(FEW_QUESTIONS + 2):
+        until(of(keys), "all are answered")
+    assert ends._admin.client._describer is not None, "they are asked of one client"
+    away = leaders[0]
+    led = [key for key in keys if leaders[key[1]] != away]
+    lost = [key for key in keys if leaders[key[1]] == away]
+    east.kill(away)
+    until(of(led), "others are", 30)
+    ends.of(keys)
+    east.bring_back(away)
+    until(of(lost[: MANY_TOPICS // 2]), "few are", 30)
+    until(of(keys), "all are", 30)
 
 
 def test_one_bad_coordinator_holds_up_its_own_groups_only(east: ThreeBrokers) -> None:

@@ -50,15 +50,22 @@ class QuickAdmin(AdminClient):  # type: ignore[misc]
         return {name: _done(answer) for name, answer in answers.items()}
 
     def of_many(self, what: str, count: int) -> Describer | None:
-        """Who is asked about so many topics or partitions; None for few of them, as long as few
-        questions of this kind were asked, or where the compiled part cannot be used."""
+        """The client that is asked about many topics or partitions; None as long as few were asked
+        for, or few questions of this kind, or where the compiled part cannot be used.
+
+        Once there is one, it is asked about few as well: each client goes by leaders that it has
+        learned of itself, and one that is seldom asked goes on by those that died.
+        """
         with self._counts:
+            if self._describer is not None and self._describer.over:
+                self._describer = None  # its thread ended; another one is made as the first was
+                self._asked.clear()
             if self._describer is None and count >= MANY_TOPICS:
                 self._asked[what] += 1
                 if self._asked[what] == FEW_QUESTIONS + 1:
                     with suppress(NativeUnavailable):
                         self._describer = Describer(self._settings)
-            return self._describer if count >= MANY_TOPICS else None
+            return self._describer
 
     def learn_leaders(self, seconds: float) -> None:
         """Let questions go to the brokers that lead now, and to a controller that is named now.

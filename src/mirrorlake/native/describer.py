@@ -115,6 +115,11 @@ class Describer:
         finally:
             lib.ConfigResource_destroy_array(wanted, len(topics))
 
+    @property
+    def over(self) -> bool:
+        """Whether the thread that takes answers has ended: none is given any more."""
+        return self._offsets.over
+
     def offsets(
         self, keys: Sequence[tuple[str, int]], what: int, level: int, seconds: float
     ) -> "Future[OffsetAnswers]":

@@ -102,6 +102,11 @@ class OffsetAsker:
             lib.AdminOptions_destroy(options)
         return question.future
 
+    @property
+    def over(self) -> bool:
+        """Whether no answers are taken any more."""
+        return self._over.is_set()
+
     def end(self) -> None:
         """Let the thread end, and the client with it: who waits hears of it."""
         self._over.set()
