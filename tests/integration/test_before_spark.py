@@ -91,6 +91,7 @@ def running(
         run.wait()
 
 
+@pytest.mark.wide("integration/test_landing.py::test_few_records_up_to_an_end_need_no_session")
 def test_few_records_need_no_java(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, topology: Path, java: LateJava
 ) -> None:
@@ -110,6 +111,9 @@ def test_few_records_need_no_java(
     assert_same(lake, clusters.east, clusters.west, names, count)
 
 
+@pytest.mark.wide(
+    "simulation/test_before_the_session.py::test_no_schedule_breaks_a_law_while_a_session_starts"
+)
 def test_many_are_landed_while_spark_starts_and_its_query_takes_over(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, topology: Path, java: LateJava
 ) -> None:
@@ -148,6 +152,7 @@ def test_a_stop_does_not_wait_for_spark(
         assert finish(run, 60) == 0
 
 
+@pytest.mark.wide("test_a_java_that_is_missing_is_missed_at_the_start")
 def test_a_spark_that_cannot_start_ends_the_run(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, topology: Path, java: LateJava
 ) -> None:

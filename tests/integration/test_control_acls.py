@@ -221,6 +221,7 @@ def test_nothing_is_sent_when_nothing_differs(
     ]
 
 
+@pytest.mark.wide("test_an_acl_that_was_made_just_before_a_kill_is_ours")
 def test_what_is_ours_is_known_after_a_restart(
     tmp_path: Path, guarded: ClusterPair, topic_name: str, spark: SparkSession
 ) -> None:
@@ -366,6 +367,7 @@ def test_readers_of_mirrors_keep_their_rights_when_the_policy_changes(
     assert edited.acls.sync() == [] and (before in edited.on_target()) is (choice == "keep")
 
 
+@pytest.mark.wide("test_a_topic_is_made_with_its_acls_and_configs_before_its_first_record")
 @pytest.mark.parametrize("synced", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_the_lake_knows_the_acls_of_the_source_as_they_were(
     tmp_path: Path, guarded: ClusterPair, topic_name: str, spark: SparkSession, synced: bool
@@ -442,6 +444,7 @@ def test_a_topic_is_made_with_its_acls_and_configs_before_its_first_record(
     assert own_configs(guarded.west, f"east.{gone}")["retention.ms"] == "6000000"
 
 
+@pytest.mark.wide("test_a_topic_is_made_with_its_acls_and_configs_before_its_first_record")
 @pytest.mark.parametrize("describes", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_topic_whose_acls_the_target_refuses_is_not_made(
     tmp_path: Path, guarded: ClusterPair, topic_name: str, describes: bool
@@ -474,6 +477,9 @@ def test_a_topic_whose_acls_the_target_refuses_is_not_made(
         assert ("ALTER on cluster west" in told["detail"]) is describes
 
 
+@pytest.mark.wide(
+    "integration/test_control_configs.py::test_a_refused_change_is_told_once_and_stops_no_other"
+)
 @pytest.mark.parametrize("without", ["both", "target"])
 def test_a_cluster_without_an_authorizer_is_told_once(
     tmp_path: Path,
@@ -496,6 +502,7 @@ def test_a_cluster_without_an_authorizer_is_told_once(
     assert [record.levelname for record in said] == ["INFO"] * len(wanted)
 
 
+@pytest.mark.wide("test_removal_takes_away_ours_and_nothing_made_by_hand")
 def test_a_cluster_that_does_not_let_us_ask_any_more_takes_no_rights_away(
     tmp_path: Path, guarded: ClusterPair, topic_name: str
 ) -> None:
@@ -527,6 +534,9 @@ def test_a_cluster_that_does_not_let_us_ask_any_more_takes_no_rights_away(
         assert acl(f"east.{topic_name}") in bench.on_target() and len(bench.on_target()) == 2
 
 
+@pytest.mark.wide(
+    "integration/test_control_configs.py::test_a_refused_change_is_told_once_and_stops_no_other"
+)
 def test_acls_that_the_target_refuses_are_told_once(
     tmp_path: Path, guarded: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -140,6 +140,7 @@ def test_plan_changes_nothing(tmp_path: Path, clusters: ClusterPair, topic_name:
     assert bench.on_target() == {} and bench.log.rows == []
 
 
+@pytest.mark.wide("test_configs_follow_by_difference")
 def test_use_defaults_from(tmp_path: Path, clusters: ClusterPair, topic_name: str) -> None:
     """The two clusters' defaults differ, in what is set for all brokers of each."""
     if clusters.embedded is None:
@@ -270,6 +271,7 @@ def test_two_flows_into_one_topic_do_not_fight_for_ever(
     )
 
 
+@pytest.mark.wide("test_nothing_is_sent_when_nothing_differs")
 def test_many_topics_take_few_requests(
     tmp_path: Path, clusters: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from tests.support.kafka import create_topic, read_topic
 from tests.support.shards import chunks, job_for, produced
 
 
+@pytest.mark.wide(because="a broker dies, and librdkafka's own time for a call has to pass")
 def test_the_end_of_a_transaction_does_not_wait_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -181,6 +181,10 @@ def _die_in_turn(scene: Scene, points: Sequence[tuple[str, str]], run: Callable[
         scene.write(1_500)
 
 
+@pytest.mark.wide(
+    "test_driver_killed_at_point_after_point",
+    "simulation/test_simulation.py::test_no_schedule_breaks_a_law",
+)
 @pytest.mark.law("exactly once", "exact map")
 @pytest.mark.parametrize(
     "kills",
@@ -213,6 +217,10 @@ def test_worker_killed_in_a_task(
     scene.recovers(spark)
 
 
+@pytest.mark.wide(
+    "integration/test_laws_on_each_way.py::test_tables_and_target_are_enough_to_go_on",
+    "simulation/test_simulation.py::test_no_schedule_breaks_a_law",
+)
 @pytest.mark.law("stage is the truth")
 def test_landed_but_not_committed_by_the_stream(
     spark: SparkSession, scene: Scene, monkeypatch: pytest.MonkeyPatch
@@ -238,6 +246,9 @@ def test_landed_but_not_committed_by_the_stream(
     scene.recovers(spark)
 
 
+@pytest.mark.wide(
+    "simulation/test_found.py::test_a_lake_that_is_older_than_the_target_gets_its_map_back"
+)
 @pytest.mark.law("exact map", "progress is offsets")
 @pytest.mark.usefixtures("lane")
 @pytest.mark.parametrize("lane", LANES, indirect=True)
@@ -256,6 +267,9 @@ def test_map_rows_that_were_lost_for_many_batches_are_rebuilt(
     scene.recovers(spark)
 
 
+@pytest.mark.wide(
+    "integration/test_laws_on_each_way.py::test_tables_and_target_are_enough_to_go_on"
+)
 @pytest.mark.law("stage is the truth")
 @pytest.mark.usefixtures("lane")
 @pytest.mark.parametrize("lane", LANES, indirect=True)

@@ -91,6 +91,7 @@ def scene(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> Scene:
     )
 
 
+@pytest.mark.wide("test_what_was_given_up_of_one_generation_excuses_no_hole_in_the_next_one")
 @pytest.mark.law("kept by generation", "nothing silently", session="without")
 def test_a_record_that_was_given_up_says_nothing_of_the_new_topic(scene: Scene) -> None:
     """One of the old topic is refused and given up; the new one has all of its own."""
@@ -141,6 +142,7 @@ def of_the_first_generation(rows: pa.Table) -> pa.Table:
     return pa.Table.from_pylist([{**row, "generation": 0} for row in rows.to_pylist()], rows.schema)
 
 
+@pytest.mark.wide("test_what_was_given_up_of_one_generation_excuses_no_hole_in_the_next_one")
 @pytest.mark.law("kept by generation", session="without")
 def test_each_decision_about_one_generation_leaves_the_next_one_whole(scene: Scene) -> None:
     """What the tables hold as decided about offsets 5 to 9 of each topic, and which generation that
@@ -168,6 +170,7 @@ def test_each_decision_about_one_generation_leaves_the_next_one_whole(scene: Sce
     assert scene.proven(20 * len(topics))["excused"] == {}
 
 
+@pytest.mark.wide("test_what_was_given_up_of_one_generation_excuses_no_hole_in_the_next_one")
 @pytest.mark.law("kept by generation", session="without")
 def test_what_is_parked_of_one_generation_stops_the_next_one(scene: Scene) -> None:
     """An operator lets one record be parked. One that the target refuses of the new topic is for an
@@ -192,6 +195,9 @@ def test_what_is_parked_of_one_generation_stops_the_next_one(scene: Scene) -> No
     ]
 
 
+@pytest.mark.wide(
+    "simulation/test_found.py::test_what_was_given_up_of_a_topic_is_not_given_up_of_the_one_that_took_its_name"
+)
 @pytest.mark.law("kept by generation", session="without")
 def test_a_partition_that_is_stopped_goes_on_with_a_new_topic(scene: Scene) -> None:
     """The rest of the old topic, which an operator stopped, stays in the stage."""

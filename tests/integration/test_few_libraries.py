@@ -58,6 +58,7 @@ def test_workers_of_spark_need_three_libraries(
     assert record_count(clusters.west, f"east.{topic_name}") == 200
 
 
+@pytest.mark.wide("bundle/test_wheel.py::test_the_wheel_alone_answers_and_names_what_else_there_is")
 def test_a_run_that_comes_to_need_spark_names_what_to_install(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

@@ -155,6 +155,7 @@ def test_what_is_forgotten_stays_so(
         ]
 
 
+@pytest.mark.wide("test_what_is_forgotten_stays_so")
 def test_what_a_flow_still_needs_waits(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,6 +206,10 @@ def is_killed(scene: Scene, person: str, point: str, _: pytest.MonkeyPatch) -> N
     assert once.exists() and code == -9, (folder / "run.log").read_text(encoding="utf-8")
 
 
+@pytest.mark.wide(
+    "test_what_is_forgotten_stays_so",
+    "simulation/test_found.py::test_a_task_that_begins_behind_a_forget_writes_nothing_of_what_goes",
+)
 @pytest.mark.parametrize("dies", [dies_here, pytest.param(is_killed, marks=pytest.mark.slow)])
 def test_killed_while_it_forgets(
     spark: SparkSession,
@@ -238,6 +243,7 @@ def test_killed_while_it_forgets(
     scene.is_whole(replicate_once(spark, scene.topology).lake)
 
 
+@pytest.mark.wide("test_what_is_forgotten_stays_so")
 @pytest.mark.law("never more than was seen")
 def test_other_places_that_hold_the_same_records_are_named(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path

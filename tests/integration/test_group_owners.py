@@ -102,6 +102,10 @@ def scene(
     return made
 
 
+@pytest.mark.wide(
+    "integration/test_laws_on_each_way.py::test_a_group_that_read_on_at_the_target_is_not_set_back",
+    "simulation/test_group_schedules.py::test_no_schedule_breaks_a_law_of_groups",
+)
 def test_a_rewind_at_the_target_stays_until_the_source_moves_on(scene: Scene) -> None:
     scene.commit("west", "rewound", 20)
     for _ in range(2):

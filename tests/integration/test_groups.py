@@ -290,6 +290,7 @@ def test_failback_reads_at_home_exactly_what_was_not_read_there(scene: Scene) ->
     )
 
 
+@pytest.mark.wide("simulation/test_group_schedules.py::test_no_schedule_breaks_a_law_of_groups")
 @pytest.mark.law("never backwards")
 def test_a_group_rewound_at_the_source_moves_only_when_forced(scene: Scene) -> None:
     group = scene.group("rewound")
@@ -323,6 +324,7 @@ def test_a_group_rewound_at_the_source_moves_only_when_forced(scene: Scene) -> N
     ]
 
 
+@pytest.mark.wide("test_a_run_writes_checkpoints_and_moves_absent_groups")
 @pytest.mark.law("never backwards")
 def test_an_active_group_is_not_touched_and_an_empty_one_is(scene: Scene) -> None:
     topic = f"east.{scene.topic('plain')}"
@@ -414,6 +416,7 @@ def test_a_failover_that_was_killed_half_way_ends_in_the_same_state(
     ]
 
 
+@pytest.mark.wide("test_groups_read_after_failover_exactly_what_they_had_not")
 def test_a_planned_migration_catches_up_first(scene: Scene) -> None:
     plain = scene.topic("plain")
     write(scene.clusters.east, plain, numbered(60, start=RECORDS))
@@ -429,6 +432,9 @@ def test_a_planned_migration_catches_up_first(scene: Scene) -> None:
     assert scene.newest()["held", "plain", 0]["target_position"] == end
 
 
+@pytest.mark.wide(
+    "simulation/test_failover_schedules.py::test_no_schedule_moves_a_group_past_what_it_has_not_read"
+)
 def test_a_source_that_is_gone_is_stood_for_by_the_last_checkpoints(scene: Scene) -> None:
     checkpoints = scene.checkpoints()
     commit(scene.clusters.east, scene.group("lost"), scene.topic("plain"), 0, 4_000)

@@ -150,6 +150,9 @@ def scene(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> Scene:
     )
 
 
+@pytest.mark.wide(
+    "test_without_the_source_a_group_reads_on_in_what_is_left_of_a_topic_that_is_gone"
+)
 @pytest.mark.law("kept by generation", "never more than was seen", session="without")
 def test_a_group_in_records_of_a_topic_that_is_gone_begins_the_new_one(scene: Scene) -> None:
     scene.run("a", 50)
@@ -178,6 +181,7 @@ def test_a_group_in_records_of_a_topic_that_is_gone_begins_the_new_one(scene: Sc
     )
 
 
+@pytest.mark.wide("simulation/test_group_schedules.py::test_no_schedule_breaks_a_law_of_groups")
 @pytest.mark.law("kept by generation", session="without")
 def test_no_group_goes_back_to_a_topic_that_was_made_again_before_an_operator_decides(
     scene: Scene,
@@ -194,6 +198,7 @@ def test_no_group_goes_back_to_a_topic_that_was_made_again_before_an_operator_de
     assert scene.at_source("amid") == 0
 
 
+@pytest.mark.wide("test_without_the_source_a_group_reads_on_behind_the_place_where_a_log_went_back")
 @pytest.mark.law("kept by generation", session="without")
 def test_a_group_behind_the_place_where_a_log_went_back_begins_there(scene: Scene) -> None:
     scene.run_in_batches()
@@ -274,6 +279,7 @@ def lake_of(scene: Scene) -> Lake:
     return open_lake(no_session, load_topology(scene.topology).lake, scene.topology.parent)  # type: ignore[arg-type]
 
 
+@pytest.mark.wide("simulation/test_group_schedules.py::test_no_schedule_breaks_a_law_of_groups")
 @pytest.mark.law("never backwards", "kept by generation", session="without")
 def test_what_its_owner_set_back_stays_through_a_restart_of_a_topic_made_again(
     scene: Scene,
@@ -300,6 +306,9 @@ def test_what_its_owner_set_back_stays_through_a_restart_of_a_topic_made_again(
     )
 
 
+@pytest.mark.wide(
+    "integration/test_group_owners.py::test_a_group_that_is_excluded_is_left_alone_whatever_was_known_of_it"
+)
 @pytest.mark.law("nothing silently", session="without")
 def test_a_group_whose_topic_is_not_selected_any_more_is_not_gone(
     scene: Scene, tmp_path: Path

@@ -131,6 +131,9 @@ def run(topology: Path, *flags: str) -> Iterator["subprocess.Popen[bytes]"]:
         process.wait()
 
 
+@pytest.mark.wide(
+    "simulation/test_two_processes.py::test_no_schedule_of_two_processes_breaks_a_law"
+)
 @pytest.mark.parametrize(
     "within", [pytest.param(TAKE_OVER_SECONDS, marks=pytest.mark.quiet), BUSY_SECONDS]
 )

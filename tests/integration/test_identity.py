@@ -79,6 +79,7 @@ def test_who_opened_a_lake_to_read_it_does_not_produce(
     assert len(replicate_once(spark, topology).lake.ask_table("offset_map")) == PARTITIONS
 
 
+@pytest.mark.wide("test_who_opened_a_lake_to_read_it_does_not_produce")
 def test_a_lake_that_is_lost_is_not_begun_anew_in_silence(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path
 ) -> None:

@@ -5,6 +5,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.support.clusters import ClusterPair
 from tests.support.commands import forked
 from tests.support.kafka import create_topic
@@ -28,6 +30,9 @@ def test_plan_works_after_init(clusters: ClusterPair, topic_name: str, tmp_path:
     assert flow["flow"] == "east->target" and names[topic_name] == f"east.{topic_name}"
 
 
+@pytest.mark.wide(
+    "integration/test_wrong_input.py::test_unreachable_broker_is_named_in_bounded_time"
+)
 def test_a_cluster_that_does_not_answer_is_exit_code_2(
     clusters: ClusterPair, tmp_path: Path
 ) -> None:

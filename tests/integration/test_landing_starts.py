@@ -89,6 +89,7 @@ def test_what_appeared_and_was_trimmed_while_nobody_ran_lands_from_its_start(
     assert not incidents(run.lake)
 
 
+@pytest.mark.wide("test_what_appeared_and_was_trimmed_while_nobody_ran_lands_from_its_start")
 def test_a_start_that_moves_on_behind_the_plan_is_planned_again(
     spark: SparkSession,
     clusters: ClusterPair,
@@ -138,6 +139,9 @@ def before_next_start(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object
     monkeypatch.setattr(worker, "start_landing", started)
 
 
+@pytest.mark.wide(
+    "integration/test_laws_on_each_way.py::test_what_the_source_lost_stops_its_partition_and_is_told"
+)
 def test_continue_goes_on_at_what_is_there_now_and_says_what_was_given_up(
     spark: SparkSession,
     clusters: ClusterPair,

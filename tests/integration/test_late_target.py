@@ -27,6 +27,7 @@ PARTITIONS = 2
 SECONDS = 300
 
 
+@pytest.mark.wide("simulation/test_simulation.py::test_no_schedule_breaks_a_law")
 @pytest.mark.parametrize("count", [10_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_a_late_target_gets_all_that_the_stage_has(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, count: int

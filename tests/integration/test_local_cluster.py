@@ -91,6 +91,7 @@ def becomes_true(fact: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
+@pytest.mark.wide("test_development_clusters_outlive_the_command")
 def test_killed_broker_comes_back_with_its_data_and_address(tmp_path: Path) -> None:
     with EmbeddedCluster("east", tmp_path) as cluster:
         address, first = cluster.bootstrap_servers, cluster.pids

@@ -164,6 +164,7 @@ def settled(ends: SourceEnds, reached: dict[tuple[str, int], int]) -> None:
     until(quiet, "all are quiet")
 
 
+@pytest.mark.wide("test_a_watch_tells_of_a_record_at_once_and_once")
 def test_landing_asks_for_what_moves(clusters: ClusterPair, topic: str, ends: SourceEnds) -> None:
     reached = {(topic, number): 0 for number in range(PARTITIONS)}
     settled(ends, reached)
@@ -174,6 +175,7 @@ def test_landing_asks_for_what_moves(clusters: ClusterPair, topic: str, ends: So
     until(lambda: ends.known(reached) == reached and asked[-1] == 1, "it alone is asked for", 5.0)
 
 
+@pytest.mark.wide("test_many_that_begin_together_are_told_by_few_fetches")
 @pytest.mark.parametrize(
     "size",
     [

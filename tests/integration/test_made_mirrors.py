@@ -38,6 +38,9 @@ def odd(clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Iter
             stop_clusters(embedded)
 
 
+@pytest.mark.wide(
+    "integration/test_control_configs.py::test_a_mirror_is_made_with_its_configs_at_once"
+)
 def test_a_mirror_is_made_with_all_that_its_target_takes_and_keeps_its_records(
     odd: ClusterPair, tmp_path: Path
 ) -> None:
@@ -71,6 +74,9 @@ def test_a_mirror_is_made_with_all_that_its_target_takes_and_keeps_its_records(
     assert "compaction" in told["error"]
 
 
+@pytest.mark.wide(
+    "integration/test_control_configs.py::test_a_refused_change_is_told_once_and_stops_no_other"
+)
 def test_configs_that_do_not_go_together_leave_as_many_as_do(odd: ClusterPair) -> None:
     admin = ClusterAdmin("east", {"bootstrap.servers": odd.east})
     left: dict[str, object] = {}
@@ -91,6 +97,9 @@ def test_configs_that_do_not_go_together_leave_as_many_as_do(odd: ClusterPair) -
     }
 
 
+@pytest.mark.wide(
+    "integration/test_control_configs.py::test_a_mirror_is_made_with_its_configs_at_once"
+)
 @pytest.mark.parametrize("excluded", [True, False])
 def test_a_mirror_that_stamps_its_records_gets_to_keep_theirs_or_is_told(
     odd: ClusterPair, tmp_path: Path, topic_name: str, excluded: bool

@@ -148,6 +148,7 @@ def producer_of(place: Place, codec: str) -> Producer:
     return place.producers[codec]
 
 
+@pytest.mark.wide("integration/test_producer_lanes.py::test_what_is_staged_arrives")
 @settings(
     max_examples=settings.default.max_examples // 5,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

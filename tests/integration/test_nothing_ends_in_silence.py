@@ -113,6 +113,7 @@ def arrived(bootstrap: str, topic: str, count: int) -> bool:
     return record_count(bootstrap, topic) >= count
 
 
+@pytest.mark.wide("test_a_worker_that_is_broken_when_the_run_is_stopped_is_what_the_run_ends_with")
 def test_what_breaks_is_tried_again_until_it_goes(
     broken: Broken, spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
@@ -144,6 +145,7 @@ def test_what_breaks_is_tried_again_until_it_goes(
     assert broken.met == dict.fromkeys((*STEPS, *LASTING), 5)
 
 
+@pytest.mark.wide("test_a_worker_that_is_broken_when_the_run_is_stopped_is_what_the_run_ends_with")
 def test_what_goes_on_breaking_is_told_and_lets_no_run_end_well(
     broken: Broken, spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@ ambiguous."""
 
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.support.clusters import ClusterPair, own_topics
@@ -41,6 +42,7 @@ def test_a_targets_alias_may_hold_spaces_and_dots(
         assert mirrorlake(topology, "status")["healthy"]
 
 
+@pytest.mark.wide("test_a_targets_alias_may_hold_spaces_and_dots")
 def test_of_flows_that_keep_names_a_sources_alias_may_hold_the_separator(
     clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:

@@ -35,6 +35,7 @@ from tests.support.replication import (
 )
 
 
+@pytest.mark.wide("test_odd_records_arrive_byte_by_byte")
 @pytest.mark.parametrize("lane", LANES, indirect=True)
 def test_a_record_of_any_time_arrives_beside_its_neighbours(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, lane: str
@@ -91,6 +92,7 @@ def test_a_catalog_takes_records_of_any_time_too(
     assert all(row["landed_at"].timestamp() * 1_000 == row["batch_id"] for row in rows)
 
 
+@pytest.mark.wide("test_odd_records_arrive_byte_by_byte")
 @pytest.mark.parametrize("lane", LANES, indirect=True)
 def test_a_time_of_0_is_sent_as_1_and_told(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, lane: str
@@ -232,6 +234,7 @@ def test_a_record_that_cannot_be_staged_stops_its_partition_alone(
     assert "from offset 2" in incident["detail"]
 
 
+@pytest.mark.wide("test_a_record_that_cannot_be_staged_stops_its_partition_alone")
 @pytest.mark.parametrize("lane", ["python"], indirect=True)
 def test_a_record_whose_headers_cannot_be_read_stops_its_partition(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, lane: str

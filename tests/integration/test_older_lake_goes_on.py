@@ -74,6 +74,7 @@ def test_a_backup_goes_on_and_its_map_has_all_that_the_target_took(
     assert_same(lake, clusters.east, clusters.west, {backup.topic: backup.mirror}, 1_000)
 
 
+@pytest.mark.wide("test_a_backup_goes_on_and_its_map_has_all_that_the_target_took")
 def test_what_the_source_lost_meanwhile_is_missing_from_the_map_alone(backup: Backup) -> None:
     for name in "bcd":
         backup.run_after(name)
@@ -90,6 +91,7 @@ def test_what_the_source_lost_meanwhile_is_missing_from_the_map_alone(backup: Ba
     assert backup.translated(250) == (records[300].offset, True)  # as the source itself has it
 
 
+@pytest.mark.wide("test_a_backup_goes_on_and_its_map_has_all_that_the_target_took")
 def test_records_that_are_all_the_same_wait_for_an_operator(backup: Backup) -> None:
     """One of them is gone at the source: where those behind it are cannot be known."""
     same = [NewRecord(b"tick", timestamp=1_700_000_000_000)] * 50

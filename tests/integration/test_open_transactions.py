@@ -54,6 +54,7 @@ def hanging(scene: Scene) -> Iterator[Producer]:
     producer.abort_transaction(20)
 
 
+@pytest.mark.wide("test_a_failover_waits_for_transactions_that_end")
 def test_it_is_told_by_lag_by_an_alert_and_by_failover(
     scene: Scene, hanging: Producer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

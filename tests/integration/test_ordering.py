@@ -24,6 +24,10 @@ PARTITIONS = 3
 LANDING = {"max_records_per_batch": 2_000}
 
 
+@pytest.mark.wide(
+    "test_the_files_of_a_batch_share_one_large_partition",
+    "integration/test_fidelity.py::test_workers_read_the_files_themselves",
+)
 def test_both_readers_are_exact_and_files_are_the_ordinary_one(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
@@ -66,6 +70,9 @@ def test_the_files_of_a_batch_share_one_large_partition(
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, count)
 
 
+@pytest.mark.wide(
+    "simulation/test_found.py::test_rows_that_a_compaction_turned_round_are_not_written_in_that_order"
+)
 @pytest.mark.parametrize("vacuum", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_new_flow_on_an_optimized_stage_keeps_order(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, vacuum: bool

@@ -33,6 +33,7 @@ def noted(topology: Path) -> str:
     return str(row["heartbeat_topics"])
 
 
+@pytest.mark.wide("test_an_applications_topic_gets_no_heartbeat")
 def test_a_topic_of_such_a_name_counts_and_is_restored(
     spark: SparkSession, own: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

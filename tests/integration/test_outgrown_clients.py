@@ -19,6 +19,7 @@ from tests.support.waiting import until
 PARTITIONS, ROUNDS = 6, 20
 
 
+@pytest.mark.wide("simulation/test_simulation.py::test_no_schedule_breaks_a_law")
 def test_records_go_on_by_the_next_ones(
     spark: SparkSession,
     clusters: ClusterPair,

@@ -80,6 +80,7 @@ def test_groups_that_its_settings_leave_out(
     }
 
 
+@pytest.mark.wide("test_a_flow_that_was_away")
 def test_configs_of_a_topic_that_waits_for_a_decision_stay(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
@@ -101,6 +102,7 @@ def test_configs_of_a_topic_that_waits_for_a_decision_stay(
     assert config_changes(topology) == [], "nor of one that is stopped"
 
 
+@pytest.mark.wide("test_a_flow_that_was_away")
 def test_configs_of_a_topic_that_was_made_again_while_nothing_ran_stay(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

@@ -171,6 +171,9 @@ def bench(lake: Lake, clusters: ClusterPair, topic_name: str) -> Bench:
     return Bench(lake, StageFiles(lake), clusters.west, topic_name, spec)
 
 
+@pytest.mark.wide(
+    "simulation/test_found.py::test_a_lake_that_is_older_than_the_target_gets_its_map_back"
+)
 def test_what_was_lost_is_recovered_at_once_over_an_optimized_stage(bench: Bench) -> None:
     """However small batches are: the number of records says where they are only if all are read."""
     bench.land({0: range(100), 1: range(100)})
@@ -187,6 +190,7 @@ def test_what_was_lost_is_recovered_at_once_over_an_optimized_stage(bench: Bench
     bench.assert_exact()
 
 
+@pytest.mark.wide("simulation/test_simulation.py::test_no_schedule_breaks_a_law")
 def test_a_fallback_in_the_middle_of_a_batch_writes_nothing_twice(bench: Bench) -> None:
     """One shard has committed when the other finds offsets out of order at the end of its file."""
     bench.land({0: range(10), 1: range(10)})
@@ -241,6 +245,9 @@ def test_a_reader_that_gives_less_than_was_planned_moves_no_position(
     bench.assert_exact()
 
 
+@pytest.mark.wide(
+    "simulation/test_found.py::test_a_reader_that_gives_less_of_a_range_with_gaps_that_a_batch_cuts_is_noticed"
+)
 @pytest.mark.parametrize("reader", ["files", "rows"])
 def test_a_batch_that_cuts_a_range_with_gaps_knows_how_many_records_it_has(
     bench: Bench, reader: str
@@ -327,6 +334,7 @@ def test_ranges_without_a_record_are_skipped(bench: Bench) -> None:
     assert bench.run() == []
 
 
+@pytest.mark.wide("simulation/test_simulation.py::test_no_schedule_breaks_a_law")
 def test_positions_that_the_target_forgot_stop_only_what_cannot_be_known(bench: Bench) -> None:
     """The group is deleted: first while all is in the map, then while rows are not."""
     told: list[TargetRefused] = []

@@ -286,6 +286,7 @@ def test_what_nobody_will_read_is_let_go_of(clusters: ClusterPair, topic_name: s
     reader.close()
 
 
+@pytest.mark.wide("test_what_nobody_will_read_is_let_go_of")
 @pytest.mark.parametrize("paused", [True, False])
 def test_at_the_ends_of_logs_nothing_is_fetched_until_it_is_read(
     clusters: ClusterPair, topic_name: str, paused: bool

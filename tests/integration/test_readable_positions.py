@@ -50,6 +50,10 @@ def test_a_group_in_front_of_the_mirrors_start_goes_to_it_and_what_is_lost_is_sa
     )
 
 
+@pytest.mark.wide(
+    "test_a_group_in_front_of_the_mirrors_start_goes_to_it_and_what_is_lost_is_said",
+    "simulation/test_group_schedules.py::test_no_schedule_breaks_a_law_of_groups",
+)
 def test_group_sync_keeps_groups_out_of_the_way_of_the_brokers_reset(scene: Scene) -> None:
     group, rewound = f"{scene.name}-g", f"{scene.name}-r"
     write(scene.clusters.east, scene.name, numbered(RECORDS))
@@ -69,6 +73,7 @@ def test_group_sync_keeps_groups_out_of_the_way_of_the_brokers_reset(scene: Scen
     assert (code, found["groups"][0]["done"]) == (1, "there") and "400 records" in found["left"][0]
 
 
+@pytest.mark.wide("test_a_group_in_front_of_the_mirrors_start_goes_to_it_and_what_is_lost_is_said")
 def test_what_retention_took_at_both_sides_is_no_loss_of_the_move(scene: Scene) -> None:
     """A group that was left behind by retention at its source too."""
     write(scene.clusters.east, scene.name, numbered(RECORDS))
@@ -80,6 +85,10 @@ def test_what_retention_took_at_both_sides_is_no_loss_of_the_move(scene: Scene) 
     assert (code, found["left"], found["groups"][0]["to_position"]) == (0, [], 600)
 
 
+@pytest.mark.wide(
+    "test_a_group_in_front_of_the_mirrors_start_goes_to_it_and_what_is_lost_is_said",
+    "simulation/test_failover_schedules.py::test_no_schedule_moves_a_group_past_what_it_has_not_read",
+)
 def test_the_way_back_goes_to_the_start_of_the_source(scene: Scene) -> None:
     group = f"{scene.name}-g"
     write(scene.clusters.east, scene.name, numbered(RECORDS))
@@ -92,6 +101,7 @@ def test_the_way_back_goes_to_the_start_of_the_source(scene: Scene) -> None:
     assert scene.position("east", group) == 500 and "not there any more" in found["left"][0]
 
 
+@pytest.mark.wide("test_an_empty_topic_has_a_position_too")
 def test_a_topic_that_has_wholly_expired_has_a_position_at_the_mirrors_end(scene: Scene) -> None:
     """KAFKA-12635."""
     group = f"{scene.name}-g"
@@ -114,6 +124,7 @@ def test_an_empty_topic_has_a_position_too(scene: Scene) -> None:
     assert scene.position("west", group) == 0
 
 
+@pytest.mark.wide("test_an_empty_topic_has_a_position_too")
 def test_a_position_behind_the_end_of_its_topic_is_called_that(scene: Scene) -> None:
     group = f"{scene.name}-g"
     write(scene.clusters.east, scene.name, numbered(100))
@@ -132,6 +143,7 @@ def test_a_position_behind_the_end_of_its_topic_is_called_that(scene: Scene) -> 
     assert scene.position("west", group) == 100, "the sync moves it there too"
 
 
+@pytest.mark.wide("test_an_empty_topic_has_a_position_too")
 @pytest.mark.parametrize(
     "away",
     [
@@ -176,6 +188,9 @@ def test_positions_without_a_counterpart_are_named(scene: Scene, away: bool) -> 
         ]
 
 
+@pytest.mark.wide(
+    "simulation/test_failover_schedules.py::test_no_schedule_moves_a_group_past_what_it_has_not_read"
+)
 def test_a_topic_that_is_refused_since_a_restart_keeps_its_positions(scene: Scene) -> None:
     group, long = f"{scene.name}-g", scene.name + "r" * (244 - len(scene.name))
     create_topic(scene.clusters.east, long)
@@ -194,6 +209,7 @@ def test_a_topic_that_is_refused_since_a_restart_keeps_its_positions(scene: Scen
     assert rows == [{"source_position": 7, "target_position": 7, "reason": None}]
 
 
+@pytest.mark.wide("test_an_empty_topic_has_a_position_too")
 def test_a_group_without_a_name_is_left_out_with_a_note(scene: Scene) -> None:
     """Old clients may commit with the group id '' (OffsetCommit v2)."""
     write(scene.clusters.east, scene.name, numbered(10))

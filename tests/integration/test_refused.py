@@ -169,6 +169,7 @@ def test_refused_records_are_parked_and_the_rest_goes_on(
     assert verified.differences == [] and verified.excused["parked"] == len(refused) + 1, verified
 
 
+@pytest.mark.wide("test_refused_records_are_parked_and_the_rest_goes_on")
 def test_a_record_of_another_file_is_not_blamed(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path
 ) -> None:
@@ -205,6 +206,7 @@ def test_thousands_are_found_in_few_batches(
     assert len(run.reports) <= 20
 
 
+@pytest.mark.wide("test_refused_records_are_parked_and_the_rest_goes_on")
 def test_an_operator_parks_what_stopped(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path
 ) -> None:
@@ -226,6 +228,10 @@ def test_an_operator_parks_what_stopped(
     assert [at for _, at, _, _ in scene.parked()] == [1, 3]
 
 
+@pytest.mark.wide(
+    "test_refused_records_are_parked_and_the_rest_goes_on",
+    "simulation/test_simulation.py::test_no_schedule_breaks_a_law",
+)
 @pytest.mark.parametrize(
     ("points", "landing"),
     [

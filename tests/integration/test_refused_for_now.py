@@ -54,6 +54,7 @@ def test_a_record_that_the_source_took_by_a_denser_codec_arrives(
     assert [len(part) for part in here] == [10, 10]
 
 
+@pytest.mark.wide("test_a_record_that_the_source_took_by_a_denser_codec_arrives")
 @pytest.mark.parametrize("where", ["source", "target"])
 def test_a_partition_goes_on_by_itself_when_its_topics_limit_was_raised(
     spark: SparkSession,

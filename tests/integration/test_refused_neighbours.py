@@ -52,6 +52,9 @@ def told(topology: Path) -> list[tuple[object, ...]]:
     return [tuple(row.values()) for row in rows]
 
 
+@pytest.mark.wide(
+    "integration/test_producer_lanes.py::test_a_refused_record_stops_its_partition_at_its_offset"
+)
 @pytest.mark.parametrize("records", [3_000, pytest.param(60_000, marks=pytest.mark.slow)])
 def test_one_record_that_is_too_large_stops_its_partition_there(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, records: int
@@ -107,6 +110,9 @@ ODD: Mapping[str, tuple[dict[str, str], NewRecord]] = {
 }
 
 
+@pytest.mark.wide(
+    "integration/test_refused.py::test_refused_records_are_parked_and_the_rest_goes_on"
+)
 @pytest.mark.parametrize(
     "reason", ["INVALID_TIMESTAMP", pytest.param("INVALID_RECORD", marks=pytest.mark.slow)]
 )
@@ -136,6 +142,7 @@ def test_odd_records_among_good_ones_of_their_batch_are_parked_alone(
     assert [len(found) for found in read_topic(clusters.west, f"east.{topic}")] == [500, 500]
 
 
+@pytest.mark.wide("simulation/test_simulation.py::test_no_schedule_breaks_a_law")
 def test_a_producer_that_the_target_forgot_is_replaced(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path
 ) -> None:

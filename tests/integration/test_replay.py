@@ -123,6 +123,7 @@ def mapped(here: Replicated, flow: str, partition: int) -> list[tuple[int, int]]
     return sorted(pair for row in rows for pair in expanded(row["segments"]))
 
 
+@pytest.mark.wide("simulation/test_resend.py::test_at_each_step")
 @pytest.mark.parametrize("kills", [KILLS[1:2], pytest.param(KILLS, marks=pytest.mark.slow)])
 def test_killed_again_and_again_and_once_more(
     replicated: Replicated, spark: SparkSession, tmp_path: Path, kills: Sequence[str]
@@ -203,6 +204,7 @@ def test_what_is_refused(
     assert not list(lake.rows("SELECT * FROM changes WHERE resource = 'any'"))
 
 
+@pytest.mark.wide("test_the_first_ones_at_a_rate")
 def test_nobody_takes_a_replay_for_a_flow(replicated: Replicated, spark: SparkSession) -> None:
     """It raises no alarm, and is in no list of flows; its map can be asked; `verify` knows whose
     the records are."""
@@ -231,6 +233,7 @@ def test_nobody_takes_a_replay_for_a_flow(replicated: Replicated, spark: SparkSe
     assert position.topic == f"east.{here.topic}" and position.exact
 
 
+@pytest.mark.wide("integration/test_forget.py::test_what_is_forgotten_stays_so")
 def test_a_private_replay_leaves_its_predicate_nowhere(
     replicated: Replicated, spark: SparkSession
 ) -> None:
@@ -263,6 +266,7 @@ def test_a_private_replay_leaves_its_predicate_nowhere(
     assert left == []
 
 
+@pytest.mark.wide("lake/test_maintain.py::test_history_goes_by_age_but_the_newest_of_each_stays")
 def test_maintain_forgets_what_ended_replays_were_asked_for(
     replicated: Replicated, spark: SparkSession
 ) -> None:

@@ -32,6 +32,10 @@ def limit(bootstrap: str, topic: str, size: int) -> None:
     admin.incremental_alter_configs([resource])[resource].result(20)
 
 
+@pytest.mark.wide(
+    "integration/test_refused.py::test_refused_records_are_parked_and_the_rest_goes_on",
+    "integration/test_replay.py::test_the_first_ones_at_a_rate",
+)
 @pytest.mark.parametrize(
     "point, starts_over",
     [

@@ -140,6 +140,7 @@ def test_killed_again_and_again(
         here.lake(spark).restore("east", "west", [f"{here.prefix}-.*"])
 
 
+@pytest.mark.wide("test_killed_again_and_again")
 def test_compacted(landed: Landed, spark: SparkSession, tmp_path: Path) -> None:
     """The last value of each key, none of a key that ends with a tombstone, and all that have no
     key."""

@@ -227,6 +227,7 @@ def third_cluster(directory: Path) -> EmbeddedCluster:
     ]
 
 
+@pytest.mark.wide("integration/test_restore.py::test_killed_again_and_again")
 @pytest.mark.parametrize("kills", [("group-moved",), pytest.param(KILLS, marks=pytest.mark.slow)])
 def test_an_empty_third_cluster_takes_over_whenever_the_restore_is_killed(
     spark: SparkSession, tmp_path: Path, kills: Sequence[str]

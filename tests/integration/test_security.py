@@ -553,6 +553,7 @@ def test_what_a_member_of_the_groups_of_workers_lacks_is_named(
         grant(secure.admin(name), EVERYTHING)
 
 
+@pytest.mark.wide("test_a_topic_that_may_be_seen_but_not_read_is_named")
 @pytest.mark.parametrize(
     ("side", "right", "kind", "sentence"),
     [

@@ -61,6 +61,7 @@ def log_of(request: pytest.FixtureRequest) -> Iterator[Callable[[Mapping[str, st
         log.close()
 
 
+@pytest.mark.wide("integration/test_security.py::test_refused_logins")
 def test_a_password_that_is_wrong_from_now_on_is_what_is_told(
     linked: LinkedCluster, log_of: Callable[[Mapping[str, str]], Log], topic_name: str
 ) -> None:
@@ -77,6 +78,9 @@ def test_a_password_that_is_wrong_from_now_on_is_what_is_told(
     assert topic_name not in str(raised.value)
 
 
+@pytest.mark.wide(
+    "integration/test_wrong_input.py::test_unreachable_broker_is_named_in_bounded_time"
+)
 def test_a_broker_that_is_gone_is_what_is_told(
     linked: LinkedCluster, log_of: Callable[[Mapping[str, str]], Log], topic_name: str
 ) -> None:
@@ -93,6 +97,7 @@ def test_a_broker_that_is_gone_is_what_is_told(
         linked.cluster.start_broker()
 
 
+@pytest.mark.wide("integration/test_security.py::test_refused_logins")
 def test_verify_and_single_records_say_who_was_refused(
     linked: LinkedCluster, topic_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

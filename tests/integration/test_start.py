@@ -43,6 +43,7 @@ def an_hour_ago_and_now() -> tuple[str, list[NewRecord]]:
     return datetime.fromtimestamp(now / 1000 - 3600, timezone.utc).isoformat(), [*old, *numbered(4)]
 
 
+@pytest.mark.wide("test_a_time_begins_at_the_first_record_of_that_time")
 def test_latest_holds_for_what_is_there_at_the_first_start_and_for_nothing_later(
     clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:
@@ -94,6 +95,7 @@ def test_a_time_begins_at_the_first_record_of_that_time(
     assert noted == {"first_offset": 6, "asked": start}
 
 
+@pytest.mark.wide("test_a_time_begins_at_the_first_record_of_that_time")
 def test_flows_with_starts_of_their_own_share_a_landing(
     clusters: ClusterPair, north: str, tmp_path: Path, topic_name: str
 ) -> None:
@@ -132,6 +134,7 @@ def test_flows_with_starts_of_their_own_share_a_landing(
     assert mirrorlake(topology, "status")["healthy"]
 
 
+@pytest.mark.wide("test_a_time_begins_at_the_first_record_of_that_time")
 @pytest.mark.parametrize(
     ("choice", "wanted"), [("read-again", 15), pytest.param("continue", 5, marks=pytest.mark.slow)]
 )

@@ -75,6 +75,7 @@ def test_mirror_makers_own_reader_goes_by_them(
     )
 
 
+@pytest.mark.wide("test_a_reader_of_offset_syncs_finds_the_pairs_of_the_map")
 def test_a_topic_of_syncs_that_the_flow_did_not_make_is_left_alone(
     clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:

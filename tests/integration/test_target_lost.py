@@ -76,6 +76,10 @@ def exact(lake: Lake, topic: str, partition: int, pairs: list[tuple[int, int]]) 
     }
 
 
+@pytest.mark.wide(
+    "simulation/test_found.py::test_what_a_target_lost_is_out_of_the_map_until_it_is_produced_again",
+    "integration/test_status_laws.py::test_a_target_that_lacks_what_the_map_has_is_told",
+)
 @pytest.mark.parametrize(
     "grown", [pytest.param(0, marks=pytest.mark.slow, id="idle"), pytest.param(100, id="grown")]
 )

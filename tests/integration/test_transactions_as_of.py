@@ -8,6 +8,7 @@ from collections import defaultdict
 from datetime import datetime, timezone
 from pathlib import Path
 
+import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
@@ -68,6 +69,7 @@ def write_burst(bootstrap: str, topic: str, burst: int) -> None:
     time.sleep(0.5)  # markers are written behind the answer to a commit
 
 
+@pytest.mark.wide("test_in_the_middle_of_a_transaction")
 def test_transactions_that_go_on_while_it_lands_are_whole_as_of_any_time(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

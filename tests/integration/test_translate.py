@@ -393,6 +393,7 @@ def _skips(pairs: list[tuple[int, int]], one: int, other: int) -> bool:
     return any(min(one, other) <= offset < max(one, other) for offset, _ in pairs)
 
 
+@pytest.mark.wide("test_exact_is_said_only_of_what_is")
 def test_a_sample_does_not_stand_for_rows_that_are_on_their_way(
     spark: SparkSession,
     clusters: ClusterPair,
@@ -478,6 +479,7 @@ def replicated(
     return Replicated(run.lake, topic, source, target, source[-1].offset + 2)
 
 
+@pytest.mark.wide("test_law_over_generated_runs_and_gaps")
 def test_every_offset_of_a_topic_with_gaps_leads_to_the_same_record(replicated: Replicated) -> None:
     assert [record.value for record in replicated.source] == [
         record.value for record in replicated.target

@@ -175,6 +175,7 @@ def test_each_kind_is_found_and_named(planted: Planted) -> None:
     assert open_now == {planted.name(topic) for topic, item in PLANTED.items() if item is not None}
 
 
+@pytest.mark.wide("test_each_kind_is_found_and_named")
 @pytest.mark.parametrize("reader", ["files", pytest.param("rows", marks=pytest.mark.slow)])
 def test_executors_find_the_same(
     planted: Planted, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, reader: str
@@ -255,6 +256,7 @@ def test_killed_before_it_has_written_anything(wide: Path) -> None:
     assert mirrorlake.open(wide).rows("SELECT count(*) AS n FROM audits") == [{"n": 0}]
 
 
+@pytest.mark.wide("simulation/test_proof_schedules.py::test_no_schedule_breaks_a_law_of_proofs")
 def test_killed_in_the_middle_it_goes_on_where_it_was(wide: Path) -> None:
     killed(wide, "audited")
     answer = mirrorlake.open(wide).verify()
@@ -267,6 +269,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(wide: Path) -> None:
     assert len(rows) == WIDE and {row["n"] for row in rows} == {1}, "each range once"
 
 
+@pytest.mark.wide("test_the_command_its_report_and_a_check_by_hand")
 def test_what_is_chosen_is_compared(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
@@ -286,6 +289,7 @@ def test_what_is_chosen_is_compared(
     ]
 
 
+@pytest.mark.wide(because="what is held is a rate: seconds have to pass")
 def test_no_more_is_read_of_a_cluster_in_a_second(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:
@@ -350,6 +354,7 @@ def test_the_command_its_report_and_a_check_by_hand(
         assert said == [str(row[f"{side}_count"]), "records", row[f"{side}_hash"]]
 
 
+@pytest.mark.wide("test_each_kind_is_found_and_named")
 def test_a_source_that_has_trimmed_its_log(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:
@@ -384,6 +389,7 @@ def test_a_source_that_has_trimmed_its_log(
     assert found == [("stage_differs", 50, 59)], "more is gone than was noted to go"
 
 
+@pytest.mark.wide("test_each_kind_is_found_and_named")
 def test_two_flows_with_provenance_in_one_topic(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:
@@ -409,6 +415,7 @@ def test_two_flows_with_provenance_in_one_topic(
     )
 
 
+@pytest.mark.wide("simulation/test_proof_schedules.py::test_no_schedule_breaks_a_law_of_proofs")
 def test_it_follows_a_running_replicator(
     spark: SparkSession,
     clusters: ClusterPair,

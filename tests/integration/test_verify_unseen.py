@@ -65,6 +65,7 @@ def shares(topology: Path, code: int) -> list[tuple[str, int, float]]:
     return [(row["topic"], row["mapped_records"], row["proven_share"]) for row in rows]
 
 
+@pytest.mark.wide("test_a_mirror_that_nobody_mirrors_any_more_may_go")
 def test_a_mirror_that_is_gone_is_not_proven(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
@@ -96,6 +97,7 @@ def test_a_mirror_that_is_gone_is_not_proven(
     assert values(read_topic(clusters.west, f"east.{topic_name}")[0]) == texts("a", COUNT, 1)
 
 
+@pytest.mark.wide("test_a_mirror_that_nobody_mirrors_any_more_may_go")
 def test_what_waits_for_a_mirror_that_is_gone_is_not_passed_over(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
@@ -134,6 +136,7 @@ def unseen(found: dict[str, Any], prefix: str) -> list[tuple[Any, ...]]:
     ]
 
 
+@pytest.mark.wide("test_evidence_that_is_cut_says_so_and_how_to_get_the_rest")
 @pytest.mark.law("never more than was seen")
 def test_what_was_selected_and_not_compared_is_listed(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
@@ -201,6 +204,7 @@ def truncated(bootstrap: str, topic: str, offset: int) -> bool:
     return True
 
 
+@pytest.mark.wide("integration/test_verify.py::test_each_kind_is_found_and_named")
 def test_a_compacted_mirror_has_to_have_the_last_record_of_each_key(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
@@ -269,6 +273,7 @@ def with_other_values(rows: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(found, rows.schema)
 
 
+@pytest.mark.wide("test_evidence_that_is_cut_says_so_and_how_to_get_the_rest")
 def test_a_head_of_the_log_that_was_never_landed_is_listed(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ def said(directory: Path) -> str:
     return (directory / "run.log").read_text(encoding="utf-8")
 
 
+@pytest.mark.wide("test_a_signal_ends_the_wait_and_nothing_has_failed")
 def test_it_goes_on_when_the_file_is_written(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

@@ -69,6 +69,7 @@ def test_a_flow_goes_both_ways_in_turn(
     assert (status["short_batches"], status["long_batches"]) == (3, 2)
 
 
+@pytest.mark.wide("test_a_flow_goes_both_ways_in_turn")
 def test_records_too_large_for_the_driver_go_the_long_way(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:
@@ -85,6 +86,10 @@ def test_records_too_large_for_the_driver_go_the_long_way(
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 240)
 
 
+@pytest.mark.wide(
+    "test_a_flow_goes_both_ways_in_turn",
+    "simulation/test_simulation.py::test_no_schedule_breaks_a_law",
+)
 @pytest.mark.law("exactly once", "exact map")
 @pytest.mark.parametrize("place", ["path", pytest.param("catalog", marks=pytest.mark.slow)])
 def test_rows_that_spark_reads_go_both_ways_too(
@@ -109,6 +114,7 @@ def test_rows_that_spark_reads_go_both_ways_too(
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, written)
 
 
+@pytest.mark.wide("simulation/test_simulation.py::test_no_schedule_breaks_a_law")
 @pytest.mark.parametrize(
     ("way", "limit"), [("short", LIMIT), pytest.param("long", 0, marks=pytest.mark.slow)]
 )
@@ -146,6 +152,7 @@ def test_a_flow_that_was_fenced_begins_anew(
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: mirror}, 2)
 
 
+@pytest.mark.wide("test_a_flow_goes_both_ways_in_turn")
 def test_a_run_asks_spark_for_nothing_of_a_small_table(
     spark: SparkSession,
     clusters: ClusterPair,

@@ -20,6 +20,9 @@ from tests.support.trimmed_stage import trimmed
 from tests.support.waiting import until
 
 
+@pytest.mark.wide(
+    "integration/test_laws_on_each_way.py::test_what_the_source_lost_stops_its_partition_and_is_told"
+)
 def test_what_is_lost_stops_alone_and_the_others_go_on(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

@@ -50,6 +50,9 @@ def clock(ahead: timedelta) -> Iterator[None]:
         yield
 
 
+@pytest.mark.wide(
+    "simulation/test_found.py::test_a_clock_that_was_wrong_at_the_last_start_drops_nothing"
+)
 @pytest.mark.law("exactly once", "exact map")
 @pytest.mark.parametrize("place", ["folder", pytest.param("catalog", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("hours", [1, pytest.param(-1, marks=pytest.mark.slow)])

@@ -124,6 +124,7 @@ def test_lake_below_a_file(clusters: ClusterPair, tmp_path: Path) -> None:
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
 
+@pytest.mark.wide("integration/test_before_spark.py::test_a_stop_does_not_wait_for_spark")
 def test_it_can_be_stopped_while_java_starts(clusters: ClusterPair, tmp_path: Path) -> None:
     """Nobody has to wait for a session that is not wanted any more. Meanwhile the lake is made."""
     run = start_run(
@@ -169,6 +170,9 @@ def test_lake_of_a_newer_version(
     assert not list(tmp_path.glob("lake/records/*.parquet"))
 
 
+@pytest.mark.wide(
+    "integration/test_plan_of_unseen.py::test_a_mirror_that_its_target_would_refuse_for_its_name"
+)
 def test_target_name_that_is_too_long(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

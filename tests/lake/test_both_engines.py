@@ -70,6 +70,7 @@ def compare(engines: tuple[Lake, DuckLake], ask: Callable[[Reader], Any]) -> lis
     return cast("list[dict[str, Any]]", by_duckdb)
 
 
+@pytest.mark.wide("test_views", "test_what_people_ask")
 @pytest.mark.parametrize("table", TABLES)
 def test_tables(engines: tuple[Lake, DuckLake], table: str) -> None:
     compare(engines, lambda lake: lake.table_rows(table))

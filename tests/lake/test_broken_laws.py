@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from mirrorlake.kafka.connections import Connections
@@ -42,6 +43,7 @@ def test_a_hole_in_the_map_is_told_whatever_its_age(spark: SparkSession, tmp_pat
     assert gaps(lake, Connections(topology)) == []
 
 
+@pytest.mark.wide("test_a_hole_in_the_map_is_told_whatever_its_age")
 def test_what_was_given_up_hides_no_hole(spark: SparkSession, tmp_path: Path) -> None:
     """Of the offsets that were given up some are no records: others that are missing do not make
     up for them, nor do decisions about the same offsets."""
@@ -70,6 +72,7 @@ def given_up(first: int, last: int) -> dict[str, object]:
     }
 
 
+@pytest.mark.wide("test_a_hole_in_the_map_is_told_whatever_its_age")
 def test_generations_and_retention_make_no_hole(spark: SparkSession, tmp_path: Path) -> None:
     lake, topology = opened(spark, write_file(tmp_path))
     # what was before has been deleted by retention
@@ -90,6 +93,7 @@ def test_generations_and_retention_make_no_hole(spark: SparkSession, tmp_path: P
     )
 
 
+@pytest.mark.wide("test_a_hole_in_the_map_is_told_whatever_its_age")
 def test_what_is_parked_or_forgotten_hides_no_hole(spark: SparkSession, tmp_path: Path) -> None:
     """Forgotten records are in the map and not in the stage: others that are missing do not make up
     for them."""

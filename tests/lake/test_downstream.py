@@ -129,6 +129,9 @@ def test_a_stream_that_rested_goes_on(
     assert fresh == list(range(190)), "the table itself has them all"
 
 
+@pytest.mark.wide(
+    "lake/test_upkeep.py::test_a_table_of_an_earlier_version_gets_a_log_of_its_length"
+)
 def test_of_a_busy_table_the_newest_commits_alone_are_kept(
     spark: SparkSession,
     start_silver: Start,

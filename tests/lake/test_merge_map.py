@@ -297,6 +297,7 @@ def noted_changes() -> Iterator[dict[str, object]]:
     yield {"flow": FLOW, "at": ago(5), **vars(Change("group", "g east.orders-0", "1", "2"))}
 
 
+@pytest.mark.wide("test_any_map_translates_as_before")
 def test_maintain_merges_the_map_of_an_older_lake(maintained: Maintained) -> None:
     assert maintained.found["map"] == {"rows_before": 20_000, "rows": 100}
     assert now_of(maintained.lake).rows("SELECT count(*) AS n FROM offset_map") == [{"n": 101}]

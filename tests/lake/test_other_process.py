@@ -49,6 +49,7 @@ def test_a_flow_whose_samples_go_on_coming_is_not_free(
         thread.join()
 
 
+@pytest.mark.wide("test_a_flow_whose_samples_go_on_coming_is_not_free")
 def test_a_flow_that_was_killed_is_free_when_its_samples_have_ceased(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

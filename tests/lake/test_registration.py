@@ -158,6 +158,7 @@ def test_commits_of_others_are_found(spark: SparkSession, file: Path) -> None:
     assert lake_of(write_file(file.parent)).one_writer is False, "without names it is as it was"
 
 
+@pytest.mark.wide("test_commits_of_others_are_found")
 def test_a_warehouse_registers(
     spark: SparkSession, tmp_path: Path, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,6 +72,7 @@ def cases() -> Iterator[Any]:
             yield pytest.param(name, marks=() if with_rows else pytest.mark.slow)
 
 
+@pytest.mark.wide("lake/test_both_engines.py::test_queries", "test_views")
 @pytest.mark.parametrize("name", cases())
 def test_queries(duck: DuckLake, warehouse: WarehouseLake, name: str) -> None:
     ours, theirs = warehouse.query_rows(name, FRAMES, **ARGS), duck.query_rows(name, FRAMES, **ARGS)

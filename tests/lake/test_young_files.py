@@ -139,6 +139,7 @@ def test_commits_that_come_meanwhile(lake: Lake) -> None:
     )
 
 
+@pytest.mark.wide("test_order_within_partitions_statistics_and_the_index")
 def test_spark_optimizes_after_it_and_readers_of_changes_see_nothing_twice(
     spark: SparkSession, tmp_path: Path
 ) -> None:
