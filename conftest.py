@@ -4,7 +4,7 @@ import gc
 import os
 import uuid
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import psutil
 import pytest
@@ -24,6 +24,7 @@ from tests.support.clusters import ClusterPair, cluster_pair, given_clusters
 from tests.support.metastore import Metastore, hive_metastore
 from tests.support.object_store import Store, moto_server
 from tests.support.sample_lake import empty_lake, fill
+from tests.support.session import OnDemand
 
 pytest_plugins = (
     "tests.support.chunks",
@@ -112,13 +113,17 @@ def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The local session that in-process runs share, on two cores."""
+    """The local session that in-process runs share, on two cores, once one asks it something."""
     warehouse = tmp_path_factory.mktemp("warehouse")
-    settings = {"spark.sql.warehouse.dir": str(warehouse)}
-    # A query of a user's is moved between clusters (test_spark_queries.py).
-    session = local_session(cores="2", settings=settings, more_jars=connector_jars())
-    yield session
-    session.stop()
+
+    def start() -> SparkSession:
+        settings = {"spark.sql.warehouse.dir": str(warehouse)}
+        # A query of a user's is moved between clusters (test_spark_queries.py).
+        return local_session(cores="2", settings=settings, more_jars=connector_jars())
+
+    session = OnDemand(start)
+    yield cast(SparkSession, session)
+    session.end()
 
 
 @pytest.fixture(scope="session")

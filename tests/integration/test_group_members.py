@@ -19,7 +19,13 @@ from mirrorlake.run.group_member import GroupMember
 from tests.support.clusters import ClusterPair
 from tests.support.waiting import until
 
-BOTH = pytest.mark.parametrize("protocol", ["classic", "consumer"])
+BOTH = pytest.mark.parametrize(
+    "protocol",
+    [
+        "classic",
+        pytest.param("consumer", marks=pytest.mark.wide("test_who_leaves_is_followed_at_once")),
+    ],
+)
 #: How long a member waits that takes what another one has left, seconds.
 AT_ONCE = 6.0
 

@@ -198,7 +198,9 @@ def test_no_group_goes_back_to_a_topic_that_was_made_again_before_an_operator_de
     assert scene.at_source("amid") == 0
 
 
-@pytest.mark.wide("test_without_the_source_a_group_reads_on_behind_the_place_where_a_log_went_back")
+@pytest.mark.wide(
+    "test_without_the_source_a_group_reads_on_in_what_is_left_of_a_topic_that_is_gone"
+)
 @pytest.mark.law("kept by generation", session="without")
 def test_a_group_behind_the_place_where_a_log_went_back_begins_there(scene: Scene) -> None:
     scene.run_in_batches()
@@ -235,6 +237,10 @@ def test_without_the_source_a_group_reads_on_in_what_is_left_of_a_topic_that_is_
     assert moved["amid"]["read_again_at_most"] >= 30, "how far it came since nobody knows"
 
 
+@pytest.mark.wide(
+    "test_without_the_source_a_group_reads_on_in_what_is_left_of_a_topic_that_is_gone",
+    "simulation/test_failover_schedules.py::test_no_schedule_moves_a_group_past_what_it_has_not_read",
+)
 @pytest.mark.law("kept by generation", session="without")
 def test_without_the_source_a_group_reads_on_behind_the_place_where_a_log_went_back(
     scene: Scene,
@@ -251,6 +257,9 @@ def test_without_the_source_a_group_reads_on_behind_the_place_where_a_log_went_b
     )
 
 
+@pytest.mark.wide(
+    "test_without_the_source_a_group_reads_on_in_what_is_left_of_a_topic_that_is_gone"
+)
 @pytest.mark.law("kept by generation", "nothing silently", session="without")
 def test_what_a_mirror_has_no_more_of_a_topic_that_is_gone_is_said_without_the_source(
     scene: Scene,

@@ -53,11 +53,14 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield store
 
 
-@pytest.mark.parametrize(
+STORES = pytest.mark.parametrize(
     "store",
     ["object_store", *(pytest.param(name, marks=pytest.mark.slow) for name in ("azure", "hdfs"))],
     indirect=True,
 )
+
+
+@STORES
 def test_a_lake_in_a_store_is_one_as_any_other(
     clusters: ClusterPair, topic_name: str, tmp_path: Path, store: Store
 ) -> None:
@@ -83,6 +86,20 @@ def test_a_lake_in_a_store_is_one_as_any_other(
         *"--partition 0 --offset 3".split(),
     )
     assert (place["offset"], place["exact"]) == (3, True)
+    assert not (tmp_path / "lake").exists() and not [*tmp_path.glob("*:*")]
+
+
+@pytest.mark.wide("test_a_lake_in_a_store_is_one_as_any_other")
+@STORES
+def test_a_lake_in_a_store_is_maintained(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path, store: Store
+) -> None:
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    store.hold(topology, topic_name)
+    create_topic(clusters.east, topic_name, 2)
+    fill(clusters.east, topic_name, "a", 40)
+    mirrorlake(topology, "run", "--once")
+    assert mirrorlake(topology, "verify")["proven"] == 40
     assert mirrorlake(topology, "sql", "SELECT count(*) AS n FROM records") == [{"n": 40}]
     mirrorlake(topology, "maintain")
     assert mirrorlake(topology, "verify", "--again")["proven"] == 40

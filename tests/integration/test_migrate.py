@@ -129,7 +129,13 @@ def command(here: Beside, *words: str, **environment: str) -> "subprocess.Comple
     return forked(line, here.topology.parent, **environment)
 
 
-@pytest.mark.parametrize("by", ["sync", "content"])
+@pytest.mark.parametrize(
+    "by",
+    [
+        "sync",
+        pytest.param("content", marks=pytest.mark.wide("test_wherever_a_group_stands_it_reads_on")),
+    ],
+)
 def test_wherever_a_group_stands_it_reads_on(
     beside: Beside, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
@@ -181,6 +187,10 @@ def test_back_to_their_copy(beside: Beside) -> None:
             assert then == list(range(place, COUNT)), "the last copy of all that is repeated"
 
 
+@pytest.mark.wide(
+    "test_wherever_a_group_stands_it_reads_on",
+    "integration/test_groups.py::test_a_failover_that_was_killed_half_way_ends_in_the_same_state",
+)
 def test_killed_between_two_groups_it_goes_on(beside: Beside, tmp_path: Path) -> None:
     for number in range(3):
         commit_all(beside.clusters.west, beside.theirs, [f"killed-{number}"], 100 + number, 1)

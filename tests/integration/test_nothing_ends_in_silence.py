@@ -170,7 +170,21 @@ def test_what_goes_on_breaking_is_told_and_lets_no_run_end_well(
         assert values(read_topic(clusters.west, f"east.{topic_name}")[0]) == wanted, name
 
 
-@pytest.mark.parametrize("name", ["landing: watch", "flow: batch", "upkeep: turn", "control: turn"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "flow: batch",
+        *(
+            pytest.param(
+                name,
+                marks=pytest.mark.wide(
+                    "test_a_worker_that_is_broken_when_the_run_is_stopped_is_what_the_run_ends_with"
+                ),
+            )
+            for name in ("landing: watch", "upkeep: turn", "control: turn")
+        ),
+    ],
+)
 def test_a_worker_that_is_broken_when_the_run_is_stopped_is_what_the_run_ends_with(
     name: str,
     broken: Broken,
@@ -194,6 +208,7 @@ def test_a_worker_that_is_broken_when_the_run_is_stopped_is_what_the_run_ends_wi
     assert len(run.raised) == 1 and isinstance(run.raised[0], MirrorlakeError)
 
 
+@pytest.mark.wide("test_a_worker_that_is_broken_when_the_run_is_stopped_is_what_the_run_ends_with")
 def test_a_process_that_could_not_stand_by_does_not_end_well(
     spark: SparkSession,
     clusters: ClusterPair,

@@ -200,6 +200,9 @@ def rows_of(bootstrap: str, topic: str) -> list[dict[str, object]]:
     return found
 
 
+@pytest.mark.wide(
+    "integration/test_refused.py::test_refused_records_are_parked_and_the_rest_goes_on"
+)
 def test_a_record_that_cannot_be_staged_stops_its_partition_alone(
     spark: SparkSession,
     clusters: ClusterPair,
@@ -234,7 +237,9 @@ def test_a_record_that_cannot_be_staged_stops_its_partition_alone(
     assert "from offset 2" in incident["detail"]
 
 
-@pytest.mark.wide("test_a_record_that_cannot_be_staged_stops_its_partition_alone")
+@pytest.mark.wide(
+    "integration/test_refused.py::test_refused_records_are_parked_and_the_rest_goes_on"
+)
 @pytest.mark.parametrize("lane", ["python"], indirect=True)
 def test_a_record_whose_headers_cannot_be_read_stops_its_partition(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, lane: str
@@ -250,6 +255,9 @@ def test_a_record_whose_headers_cannot_be_read_stops_its_partition(
     assert not mirrorlake.open(topology).status().healthy
 
 
+@pytest.mark.wide(
+    "integration/test_plan_of_unseen.py::test_a_mirror_that_its_target_would_refuse_for_its_name"
+)
 def test_a_name_that_gets_too_long_stops_its_topic_alone(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:

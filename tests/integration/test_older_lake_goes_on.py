@@ -61,6 +61,9 @@ def backup(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> Backup:
     return Backup(tmp_path, clusters, topic_name)
 
 
+@pytest.mark.wide(
+    "simulation/test_older_lake.py::test_a_lake_that_is_older_than_the_target_maps_nothing_wrong_and_sends_nothing_twice"
+)
 @pytest.mark.law("exactly once")
 def test_a_backup_goes_on_and_its_map_has_all_that_the_target_took(
     spark: SparkSession, backup: Backup
@@ -74,7 +77,9 @@ def test_a_backup_goes_on_and_its_map_has_all_that_the_target_took(
     assert_same(lake, clusters.east, clusters.west, {backup.topic: backup.mirror}, 1_000)
 
 
-@pytest.mark.wide("test_a_backup_goes_on_and_its_map_has_all_that_the_target_took")
+@pytest.mark.wide(
+    "simulation/test_older_lake.py::test_a_lake_that_is_older_than_the_target_maps_nothing_wrong_and_sends_nothing_twice"
+)
 def test_what_the_source_lost_meanwhile_is_missing_from_the_map_alone(backup: Backup) -> None:
     for name in "bcd":
         backup.run_after(name)
@@ -91,7 +96,9 @@ def test_what_the_source_lost_meanwhile_is_missing_from_the_map_alone(backup: Ba
     assert backup.translated(250) == (records[300].offset, True)  # as the source itself has it
 
 
-@pytest.mark.wide("test_a_backup_goes_on_and_its_map_has_all_that_the_target_took")
+@pytest.mark.wide(
+    "simulation/test_older_lake.py::test_a_lake_that_is_older_than_the_target_maps_nothing_wrong_and_sends_nothing_twice"
+)
 def test_records_that_are_all_the_same_wait_for_an_operator(backup: Backup) -> None:
     """One of them is gone at the source: where those behind it are cannot be known."""
     same = [NewRecord(b"tick", timestamp=1_700_000_000_000)] * 50

@@ -25,7 +25,7 @@ LANDING = {"max_records_per_batch": 2_000}
 
 
 @pytest.mark.wide(
-    "test_the_files_of_a_batch_share_one_large_partition",
+    "integration/test_fidelity.py::test_workers_read_the_files_themselves",
     "integration/test_fidelity.py::test_workers_read_the_files_themselves",
 )
 def test_both_readers_are_exact_and_files_are_the_ordinary_one(
@@ -46,6 +46,10 @@ def test_both_readers_are_exact_and_files_are_the_ordinary_one(
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 6_000)
 
 
+@pytest.mark.wide(
+    "integration/test_fidelity.py::test_workers_read_the_files_themselves",
+    "simulation/test_simulation.py::test_no_schedule_breaks_a_law",
+)
 def test_the_files_of_a_batch_share_one_large_partition(
     spark: SparkSession,
     clusters: ClusterPair,

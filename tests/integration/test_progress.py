@@ -39,6 +39,7 @@ from tests.support.lake_rows import FLOW, commit, now_of, opened, staged, write_
 from tests.support.replication import assert_same, make_replicator, replicate_once, write_topology
 
 PARTITIONS = 2
+WIDE = pytest.mark.wide("test_a_reader_that_gives_less_than_was_planned_moves_no_position")
 SMALL_BATCHES = "mirrorlake.run.flow_spec.FlowSpec"
 
 
@@ -211,7 +212,11 @@ def test_a_fallback_in_the_middle_of_a_batch_writes_nothing_twice(bench: Bench) 
 
 @pytest.mark.parametrize(
     ("reader", "left"),
-    [("files", 0), ("files", 40), ("rows", 40), pytest.param("rows", 0, marks=pytest.mark.slow)],
+    [
+        ("files", 0),
+        *(pytest.param(*each, marks=WIDE) for each in (("files", 40), ("rows", 40))),
+        pytest.param("rows", 0, marks=pytest.mark.slow),
+    ],
 )
 def test_a_reader_that_gives_less_than_was_planned_moves_no_position(
     bench: Bench, reader: str, left: int

@@ -23,7 +23,16 @@ pytestmark = BOTH_LANES
 DENSE = os.urandom(700_000).hex().encode()
 
 
-@pytest.mark.parametrize("compression", [None, "lz4"])
+@pytest.mark.parametrize(
+    "compression",
+    [
+        None,
+        pytest.param(
+            "lz4",
+            marks=pytest.mark.wide("test_a_record_that_the_source_took_by_a_denser_codec_arrives"),
+        ),
+    ],
+)
 def test_a_record_that_the_source_took_by_a_denser_codec_arrives(
     clusters: ClusterPair, tmp_path: Path, topic_name: str, compression: str | None
 ) -> None:

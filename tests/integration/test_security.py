@@ -287,9 +287,19 @@ REFUSED: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
         ("${secret:kafka/none} has no value", "put it into the file", "/kafka/none"),
     ),
 }
+FEW = ("wrong password", "unknown authority", "a missing secret")
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(
+            case,
+            marks=() if case in FEW else pytest.mark.wide("test_refused_logins"),
+        )
+        for case in REFUSED
+    ],
+)
 def test_refused_logins(secure: SecureClusters, tmp_path: Path, case: str) -> None:
     door, security, parts = REFUSED[case]
     files = {

@@ -28,6 +28,18 @@ LAKES: dict[str, Callable[[SparkSession, Path], Lake]] = {
     "odd": odd_lake,
     "sample": lambda spark, place: sample_lake(spark, place, 0.6, END),
 }
+#: Views and queries of which each change is tried at once, by whoever makes it.
+FEW = {
+    "flow_status",
+    "offset_translation",
+    "open_incidents",
+    "partition_status",
+    "proven_ranges",
+    "staged_ranges",
+    "topic_lag",
+    "translate_forward",
+    "translate_reverse",
+}
 #: When it is, for both engines.
 NOW = END + timedelta(seconds=7.25)
 
@@ -76,7 +88,13 @@ def test_tables(engines: tuple[Lake, DuckLake], table: str) -> None:
     compare(engines, lambda lake: lake.table_rows(table))
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(
+    "view",
+    [
+        pytest.param(view, marks=() if view in FEW else pytest.mark.wide("test_views"))
+        for view in VIEWS
+    ],
+)
 def test_views(engines: tuple[Lake, DuckLake], view: str) -> None:
     compare(engines, lambda lake: lake.table_rows(view))
 
@@ -84,9 +102,11 @@ def test_views(engines: tuple[Lake, DuckLake], view: str) -> None:
 def cases() -> Iterator[Any]:
     """Lake, kind, query and topic: all queries over what is rare, once more for the odd topic where
     they have one; all over nothing; those of notebooks, which tell of a history, over one. What
-    commands answer by is not slow."""
+    commands answer by is not slow, and a few of those are in `make test`."""
     for kind, name in QUERIES:
-        yield pytest.param("odd", kind, name, "orders", marks=() if kind == "queries" else SLOW)
+        marks: Any = () if name in FEW else pytest.mark.wide("test_queries")
+        marks = marks if kind == "queries" else SLOW
+        yield pytest.param("odd", kind, name, "orders", marks=marks)
         yield pytest.param("empty", kind, name, "orders", marks=SLOW)
         if ":topic" in sql_text(kind, name):
             yield pytest.param("odd", kind, name, TOPICS[1], marks=SLOW)

@@ -63,13 +63,13 @@ def lake(spark: SparkSession, file: Path) -> Lake:
 def statements(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the session is given to run."""
     given: list[str] = []
-    real = type(spark).sql
+    real = SparkSession.sql
 
     def noted(session: SparkSession, text: str, *args: Any, **more: Any) -> DataFrame:
         given.append(text)
         return real(session, text, *args, **more)
 
-    monkeypatch.setattr(type(spark), "sql", noted)
+    monkeypatch.setattr(SparkSession, "sql", noted)
     return given
 
 

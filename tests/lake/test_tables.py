@@ -45,6 +45,7 @@ def test_a_session_that_has_delta_keeps_it_when_one_without_is_asked_for(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """As a command in the process of a notebook asks for one."""
-    assert local_session("2", short=True, delta=False) is spark
     lake = open_lake(spark, Location(path="lake"), tmp_path)
+    there = lake.spark
+    assert local_session("2", short=True, delta=False) is there
     assert lake.sql("SELECT * FROM offset_map").collect() == []
