@@ -12,7 +12,7 @@ UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 CHUNKS := 12
 EACH_CHUNK := $(addprefix chunk-,$(shell seq $(CHUNKS)))
 
-.PHONY: help env demo test test-all search $(EACH_CHUNK) classes unit check fmt bench chaos test-matrix screenshots tables site notebooks clean
+.PHONY: help env demo test test-ci test-all search $(EACH_CHUNK) classes unit check fmt bench chaos test-matrix screenshots tables site notebooks clean
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -23,10 +23,16 @@ env: $(STAMP) ## create .venv from the lock file (instant when it is there)
 demo: env ## two Kafka clusters, a driver killed with -9, a cluster lost, and the proof, on this machine
 	@$(BIN)/mirrorlake demo
 
-# File by file, in the order of the folders: the long ones come before the unit tests, which fill what time is left.
-test: env ## what CI runs: check, then the tests of every law, command and format
+# File by file, those that ask Spark first (tests/support/dealing.py), then in the order of the folders: the long ones come before
+# the unit tests, which fill what time is left.
+SIDE_BY_SIDE := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+test: env ## in ten minutes: check, then every law, command and format once
 	@$(MAKE) --no-print-directory -j 2 check classes
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not quiet"
+	$(SIDE_BY_SIDE) -m "not slow and not quiet and not wide"
+
+test-ci: env ## what CI runs: that, and what is marked `wide`, which proves more of the same
+	@$(MAKE) --no-print-directory -j 2 check classes
+	$(SIDE_BY_SIDE) -m "not slow and not quiet"
 
 # The slow ones in chunks, each of which goes on where it stopped (tests/support/chunks.py), and none of which ends the
 # others. Six at a time: most of what they do is wait for clusters that are away, so that these keep two cores busy.
@@ -34,7 +40,7 @@ ifdef CHUNK
 test-all: env
 	$(BIN)/pytest -m slow --chunk $(CHUNK)
 else
-test-all: test ## those and the slow ones, every lane, topology, security mode; CHUNK=3/12 goes on with a twelfth, an hour at most
+test-all: test-ci ## those and the slow ones, every lane, topology, security mode; CHUNK=3/12 goes on with a twelfth, an hour at most
 	@$(MAKE) --no-print-directory -j 6 --keep-going --output-sync=target search $(EACH_CHUNK) || { echo \
 		"go on with make search, or make test-all CHUNK=3/$(CHUNKS), where chunk-3 is one of those that failed" >&2; exit 1; }
 	$(BIN)/pytest -m quiet

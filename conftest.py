@@ -28,6 +28,7 @@ from tests.support.session import OnDemand
 
 pytest_plugins = (
     "tests.support.chunks",
+    "tests.support.dealing",
     "tests.support.hangs",
     "tests.support.laws",
     "tests.support.matrix_notes",

@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.wide import LEFT_OUT
+
 LAWS = (
     "stage first",
     "exactly once",  # and in order
@@ -45,6 +47,8 @@ USUAL = {kind: names[0] for kind, names in WAYS.items()}
 BY_SPARK = "catalog by Spark"
 #: Another one: a lake in an object store, of which commands are run that start no session.
 IN_STORE = "no session, store"
+#: A way of the table: by a test that `make test` runs.
+MAKE_TEST = "make test"
 #: Parameters of tests that mean a way by another word.
 WORDS = {"no session": "without", "session": "with", "path": "folder"}
 
@@ -117,7 +121,8 @@ def _ways_of(item: pytest.Item, *marks: pytest.Mark) -> set[str]:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Write {law: {way: [tests]}}; `matrix folder` are those by Spark that are of the matrix."""
+    """Write {law: {way: [tests]}}; `matrix folder` are those by Spark that are of the matrix, and
+    MAKE_TEST those that it runs."""
     if session.config.getoption("--law-table") is None:
         return
     found: dict[str, dict[str, list[str]]] = {law: defaultdict(list) for law in LAWS}
@@ -128,6 +133,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             ways = _ways_of(item, mark)
             if "session with" in ways:
                 ways |= {f"matrix {lake}" for lake in matrix_lakes(item)}
+            if not any(item.get_closest_marker(mark) for mark in LEFT_OUT):
+                ways.add(MAKE_TEST)
             for law in mark.args:
                 for way in ways:
                     found[law][way].append(item.nodeid)

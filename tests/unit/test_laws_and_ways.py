@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.laws import BY_SPARK, IN_STORE, LAWS, MATRIX, WAYS, ways_of
+from tests.support.laws import BY_SPARK, IN_STORE, LAWS, MAKE_TEST, MATRIX, WAYS, ways_of
 
 TESTS = Path(__file__).parents[1]
 #: What no test proves, and why none has to.
@@ -62,6 +62,10 @@ def test_each_law_is_proven_on_each_spark(
 ) -> None:
     """By `make test-matrix`."""
     assert [law for law in LAWS if not proofs[law].get(f"matrix {lake}")] == []
+
+
+def test_each_law_is_proven_by_make_test(proofs: dict[str, dict[str, list[str]]]) -> None:
+    assert [law for law in LAWS if not proofs[law].get(MAKE_TEST)] == []
 
 
 def test_what_ways_a_test_goes() -> None:
