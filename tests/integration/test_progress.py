@@ -39,10 +39,13 @@ from tests.support.lake_rows import FLOW, commit, now_of, opened, staged, write_
 from tests.support.replication import assert_same, make_replicator, replicate_once, write_topology
 
 PARTITIONS = 2
-WIDE = pytest.mark.wide("test_a_reader_that_gives_less_than_was_planned_moves_no_position")
 SMALL_BATCHES = "mirrorlake.run.flow_spec.FlowSpec"
 
 
+@pytest.mark.wide(
+    "integration/test_laws_on_each_way.py::test_tables_and_target_are_enough_to_go_on",
+    "simulation/test_simulation.py::test_no_schedule_breaks_a_law",
+)
 @pytest.mark.law("progress is offsets")
 def test_a_changed_selection_and_a_death_in_its_backlog_leave_nothing_behind(
     spark: SparkSession,
@@ -210,11 +213,15 @@ def test_a_fallback_in_the_middle_of_a_batch_writes_nothing_twice(bench: Bench) 
     bench.assert_exact()
 
 
+@pytest.mark.wide(
+    "simulation/test_found.py::test_a_reader_that_gives_less_of_a_range_with_gaps_that_a_batch_cuts_is_noticed"
+)
 @pytest.mark.parametrize(
     ("reader", "left"),
     [
         ("files", 0),
-        *(pytest.param(*each, marks=WIDE) for each in (("files", 40), ("rows", 40))),
+        ("files", 40),
+        ("rows", 40),
         pytest.param("rows", 0, marks=pytest.mark.slow),
     ],
 )

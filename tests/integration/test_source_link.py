@@ -200,6 +200,7 @@ def large_record(linked: LinkedCluster, topic_name: str) -> Iterator[int]:
     linked.open.bytes_per_second = None
 
 
+@pytest.mark.wide(because="of a record over a slow link bytes come for seconds")
 def test_a_record_that_is_on_its_way_is_waited_for(
     linked: LinkedCluster,
     log_of: Callable[[Mapping[str, str]], Log],

@@ -71,7 +71,7 @@ def test_spark_reads_what_workers_cannot_open(
 
 
 @pytest.mark.wide(
-    "integration/test_progress.py::test_a_reader_that_gives_less_than_was_planned_moves_no_position"
+    "simulation/test_found.py::test_a_reader_that_gives_less_of_a_range_with_gaps_that_a_batch_cuts_is_noticed"
 )
 @pytest.mark.usefixtures("lane")
 @pytest.mark.parametrize("lane", LANES, indirect=True)

@@ -44,6 +44,10 @@ def _writers(records: Path) -> list[str]:
     return found
 
 
+@pytest.mark.wide(
+    "integration/test_crash.py::test_driver_killed_at_point_after_point",
+    "simulation/test_simulation.py::test_no_schedule_breaks_a_law",
+)
 def test_a_flow_goes_both_ways_in_turn(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:
@@ -69,7 +73,7 @@ def test_a_flow_goes_both_ways_in_turn(
     assert (status["short_batches"], status["long_batches"]) == (3, 2)
 
 
-@pytest.mark.wide("test_a_flow_goes_both_ways_in_turn")
+@pytest.mark.wide("integration/test_crash.py::test_driver_killed_at_point_after_point")
 def test_records_too_large_for_the_driver_go_the_long_way(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:
@@ -87,7 +91,7 @@ def test_records_too_large_for_the_driver_go_the_long_way(
 
 
 @pytest.mark.wide(
-    "test_a_flow_goes_both_ways_in_turn",
+    "integration/test_crash.py::test_driver_killed_at_point_after_point",
     "simulation/test_simulation.py::test_no_schedule_breaks_a_law",
 )
 @pytest.mark.law("exactly once", "exact map")
@@ -152,7 +156,7 @@ def test_a_flow_that_was_fenced_begins_anew(
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: mirror}, 2)
 
 
-@pytest.mark.wide("test_a_flow_goes_both_ways_in_turn")
+@pytest.mark.wide("integration/test_crash.py::test_driver_killed_at_point_after_point")
 def test_a_run_asks_spark_for_nothing_of_a_small_table(
     spark: SparkSession,
     clusters: ClusterPair,

@@ -1,29 +1,38 @@
 """How files of tests are dealt to processes that run side by side (`-n auto --dist loadfile`): a
-file to one of them, and the files that ask Spark most to two, so that two start a session."""
+file to one of them, and all files that ask Spark to two, so that two start a session and its slow
+first queries are asked twice."""
 
 import zlib
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-#: Folders below tests/ of which each file asks Spark, and to how many processes they are dealt.
-#: They come first, since a process has many of them.
-SPARK_FOLDERS = ("lake",)
+#: How many processes have files that ask Spark.
 PROCESSES = 2
+#: Such files: all of tests/lake, and of others each with its process, so that both have about as
+#: much. They come first.
+SPARK_FOLDER = "tests/lake/"
+SPARK_FILES = {
+    "tests/integration/test_crash.py": 0,
+    "tests/integration/test_fidelity.py": 1,
+    "tests/integration/test_forget.py": 1,
+    "tests/integration/test_nothing_ends_in_silence.py": 0,
+    "tests/integration/test_replay.py": 1,
+}
 
 
 def scope_of(test: str) -> str:
     """What is dealt to one process with a test: its file, or many files. Pure."""
     file = test.partition("::")[0]
-    folder = file.removeprefix("tests/").partition("/")[0]
-    if folder not in SPARK_FOLDERS:
-        return file
-    # by a bit of it that deals about as many seconds to each
-    return f"Spark {zlib.crc32(file.encode()) // 8 % PROCESSES}"
+    number = SPARK_FILES.get(file)
+    if file.startswith(SPARK_FOLDER):
+        # by a bit of it that deals about as many seconds to each
+        number = zlib.crc32(file.encode()) // 8 % PROCESSES
+    return file if number is None else f"Spark {number}"
 
 
 class Dealing(LoadFileScheduling):  # type: ignore[misc]
-    """By file, and by SPARK_FOLDERS."""
+    """By file, and those that ask Spark together."""
 
     def _split_scope(self, nodeid: str) -> str:
         return scope_of(nodeid)

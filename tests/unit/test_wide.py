@@ -126,7 +126,9 @@ SLOW_ALONE = {
     ),
     "test_target_changes.py": "simulation/test_simulation.py::test_no_schedule_breaks_a_law",
     "test_target_restarts.py": "simulation/test_simulation.py::test_no_schedule_breaks_a_law",
-    "test_topologies.py": "integration/test_ways.py::test_a_flow_goes_both_ways_in_turn",
+    "test_topologies.py": (
+        "integration/test_groups.py::test_failback_reads_at_home_exactly_what_was_not_read_there"
+    ),
     "test_tracking.py": "unit/tracking/test_recorder.py::test_a_meter_adds_up_and_begins_anew",
     "test_trimmed_stage.py": (
         "lake/test_maintain.py::test_a_disabled_flow_holds_records_for_the_time_that_the_file_says"
