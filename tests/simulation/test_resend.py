@@ -150,7 +150,17 @@ def every_third(row: Row) -> bool:
 
 
 @pytest.mark.parametrize("picks", [None, every_third], ids=["all", "some"])
-@pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "driver",
+        *(
+            pytest.param(kind, marks=pytest.mark.wide("test_at_each_step"))
+            for kind in FAULTS
+            if kind != "driver"
+        ),
+    ],
+)
 def test_at_each_step(kind: Kind, picks: Picks | None) -> None:
     for steps in range(1, MOST_STEPS):
         scene = Scene(picks)
