@@ -2,33 +2,35 @@
 file to one of them, and all files that ask Spark to two, so that two start a session and its slow
 first queries are asked twice."""
 
-import zlib
-
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-#: How many processes have files that ask Spark.
-PROCESSES = 2
-#: Such files: all of tests/lake, and of others each with its process, so that both have about as
-#: much. They come first.
-SPARK_FOLDER = "tests/lake/"
+#: Files that ask Spark in `make test`, and to which of two processes each is dealt, so that both
+#: have about as much. They come first.
 SPARK_FILES = {
     "tests/integration/test_crash.py": 0,
     "tests/integration/test_fidelity.py": 1,
     "tests/integration/test_forget.py": 1,
     "tests/integration/test_nothing_ends_in_silence.py": 0,
     "tests/integration/test_replay.py": 1,
+    "tests/lake/test_both_engines.py": 0,
+    "tests/lake/test_catalog_views.py": 1,
+    "tests/lake/test_changes_of_rows.py": 0,
+    "tests/lake/test_library.py": 1,
+    "tests/lake/test_map_store.py": 0,
+    "tests/lake/test_path_tables.py": 1,
+    "tests/lake/test_pool_of_tasks.py": 0,
+    "tests/lake/test_python_workers.py": 0,
+    "tests/lake/test_registration.py": 1,
+    "tests/lake/test_tables.py": 0,
+    "tests/lake/test_warehouse.py": 1,
 }
 
 
 def scope_of(test: str) -> str:
     """What is dealt to one process with a test: its file, or many files. Pure."""
     file = test.partition("::")[0]
-    number = SPARK_FILES.get(file)
-    if file.startswith(SPARK_FOLDER):
-        # by a bit of it that deals about as many seconds to each
-        number = zlib.crc32(file.encode()) // 8 % PROCESSES
-    return file if number is None else f"Spark {number}"
+    return f"Spark {SPARK_FILES[file]}" if file in SPARK_FILES else file
 
 
 class Dealing(LoadFileScheduling):  # type: ignore[misc]
