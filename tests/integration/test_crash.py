@@ -53,12 +53,10 @@ SHORT_WAY = {"max_records_per_batch": 1_500}
 #: Records that wait for each test: two batches.
 WAITING = 3_000
 #: Where a driver dies in turn, and whether natively, on the long way and on the short one: wherever
-#: something was just written, or at all points that lie on a way. Records as Python's objects take
-#: a Spark session, also where they are few.
-WRITTEN = (
-    (("mid-transaction", "off"),),
-    (("landed", ""), ("kafka-committed", ""), ("produced", "")),
-)
+#: something was just written, in a transaction of a task, or at all points that lie on a way.
+#: Records as Python's objects take a Spark session, also where they are few.
+WRITTEN = ((), (("landed", ""), ("kafka-committed", ""), ("produced", "")))
+IN_A_TASK = ((("mid-transaction", "off"),), ())
 ALL = tuple(
     tuple(zip([at for at in failpoints.POINTS if at != other], cycle(lanes)))
     for other, lanes in (("taken", ("", "off")), ("file-written", ("off", "")))
@@ -131,7 +129,16 @@ def scene(made: Scene) -> Scene:
     "exactly once", "exact map", lane=("native", "python"), session=("with", "without")
 )
 @pytest.mark.parametrize(
-    "points", [pytest.param(WRITTEN, id="written"), pytest.param(ALL, id="all", marks=SLOW)]
+    "points",
+    [
+        pytest.param(WRITTEN, id="written"),
+        pytest.param(
+            IN_A_TASK,
+            id="in a task",
+            marks=pytest.mark.wide("test_driver_killed_at_point_after_point"),
+        ),
+        pytest.param(ALL, id="all", marks=SLOW),
+    ],
 )
 def test_driver_killed_at_point_after_point(
     spark: SparkSession,

@@ -110,6 +110,7 @@ def test_killed_broker_comes_back_with_its_data_and_address(tmp_path: Path) -> N
     assert (again.bootstrap_servers, again.cluster_id) == (address, cluster.cluster_id)
 
 
+@pytest.mark.wide("test_development_clusters_outlive_the_command")
 def test_broker_dies_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     child = subprocess.Popen([sys.executable, "-c", CHILD, str(tmp_path)], stdout=subprocess.PIPE)
     try:

@@ -206,6 +206,7 @@ def no_session(_known: Internals) -> SparkSession:
     raise AssertionError("a lake in a folder needs no session")
 
 
+@pytest.mark.wide("test_notebooks_in_a_kernel_show_all_inline")
 def test_a_notebook_of_a_lake_in_a_folder_imports_no_spark(place: Path) -> None:
     script = (
         "import runpy, sys; runpy.run_path(sys.argv[0], run_name='__main__'); "

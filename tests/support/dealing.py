@@ -9,7 +9,6 @@ from xdist.scheduler import LoadFileScheduling
 #: have about as much. They come first.
 SPARK_FILES = {
     "tests/integration/test_crash.py": 0,
-    "tests/integration/test_fidelity.py": 1,
     "tests/integration/test_forget.py": 1,
     "tests/integration/test_nothing_ends_in_silence.py": 0,
     "tests/integration/test_replay.py": 1,
