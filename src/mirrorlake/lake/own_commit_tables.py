@@ -128,7 +128,10 @@ class OwnCommitTables(PathTables):
         """See `PathTables.check_there`; in a store of the stage alone."""
         for table in {"records"} if self.place.in_store else {"records", *self._logs}:
             with self._lock(table):
-                self._log(table).is_there()
+                log = self._log(table)
+                log.is_there()
+                if not self.place.in_store:
+                    log.newest()  # by which the next look goes, also where others commit alone
 
     def known_version(self, table: str) -> int | None:
         log = self._logs.get(table)
@@ -205,6 +208,8 @@ class FollowedLog:
         found = str(table.metadata().id)
         if self._id not in (None, found):
             raise self._replaced("deleted and made again")
+        if self._id is not None and self._lacks_known(table):
+            raise self._replaced("put back as it had been", "be sure that this is the lake")
         self.table, self._id = table, found
         self.version = self.table.version()
         #: A version, and the mark of its commit; in a store None until the first look.
@@ -217,10 +222,20 @@ class FollowedLog:
         checked = any(name.startswith(_CHECKS) for name in configuration)
         self.is_plain = not checked and why_not_by_hand(self.table) is None
 
-    def _replaced(self, what: str) -> LakeError:
+    def _lacks_known(self, table: DeltaTable) -> bool:
+        """Whether what is known of the table that was opened before is not in this one, which has
+        its id: the commits that come in place of those that are gone would be taken for known. A
+        folder may be listed late: of a commit that is to be gone its own name says it."""
+        if table.version() < self.version:
+            return self._log.file_of(self.version).mark() is None
+        known = {name: number for name, number in self._applications.items() if number is not None}
+        now = {name: table.transaction_version(name) for name in known}
+        return any(number is not None and number < known[name] for name, number in now.items())
+
+    def _replaced(self, what: str, first: str = "put back the lake that it was of") -> LakeError:
         return LakeError(
             f"table {self._place} was {what} while this process wrote to it, and nothing more is "
-            "written there; put back the lake that it was of, and start `mirrorlake run` again"
+            f"written there; {first}, and start `mirrorlake run` again"
         )
 
     def is_there(self) -> bool:
@@ -228,15 +243,20 @@ class FollowedLog:
         would be one of no table. Raises LakeError where it was deleted."""
         if self._place.in_store and time.monotonic() - self._looked_at < THERE_SECONDS:
             return True
-        if self._seen is not None and self._log.file_of(self._seen[0]).mark() != self._seen[1]:
+        is_other = (
+            self._seen is not None and self._log.file_of(self._seen[0]).mark() != self._seen[1]
+        )
+        if is_other or self._look() is None:
             self._open()  # its log was cleaned up
-        self._look()
+            self._look()
+        self._looked_at = time.monotonic()
         return True
 
-    def _look(self) -> None:
-        self._looked_at = time.monotonic()
+    def _look(self) -> Hashable | None:
+        """The mark of the newest commit that is known; None where that is gone."""
         if self._seen is None or self._seen[0] != self.version:
             self._seen = self.version, self._log.file_of(self.version).mark()
+        return self._seen[1]
 
     def newest(self) -> int:
         """The table's newest version; what came up to it is taken over."""

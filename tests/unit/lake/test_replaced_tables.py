@@ -1,5 +1,5 @@
-"""A table that is deleted under the process that commits to it, and perhaps made again: nothing is
-written into nothing, nor into the other one."""
+"""A table that is deleted under the process that commits to it, and perhaps made again, or put back
+as it was: nothing is written into nothing, nor into the other one."""
 
 import shutil
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.own_commit_tables import OwnCommitTables
 from mirrorlake.lake.place import Place, place_of
-from tests.support.lake_rows import no_session, opened, write_file
+from tests.support.lake_rows import commit, no_session, opened, staged, write_file
 from tests.support.object_store import Store
 
 TABLE, COMMITS = "changes", 5
@@ -65,6 +65,41 @@ def test_nor_into_a_table_that_was_made_again(tmp_path: Path, write: Write, comm
     assert (place / TABLE).delta().to_pyarrow_table().num_rows == commits + 1
 
 
+def put_back(backup: Path, lake: Path, whole: bool) -> None:
+    """Put a copy in place of a lake: all of it, or by deleting what came since, as `rsync --delete`
+    does."""
+    if whole:
+        shutil.rmtree(lake)
+        shutil.copytree(backup, lake)
+    for file in lake.rglob("*"):
+        if file.is_file() and not (backup / file.relative_to(lake)).exists():
+            file.unlink()
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["what came since", "all of it"])
+@pytest.mark.parametrize("since", [0, COMMITS], ids=["as it was", "written to since"])
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_nor_into_one_that_was_put_back_as_it_was(
+    tmp_path: Path, write: Write, since: int, whole: bool
+) -> None:
+    """What this process goes by lies behind that: commits that come in its place are none that it
+    would look at."""
+    place = place_of(tmp_path / "lake")
+    tables = made(place, COMMITS - 1)
+    tables.append(TABLE, row("kept"), "app", 1)
+    shutil.copytree(tmp_path / "lake", tmp_path / "backup")
+    tables.append(TABLE, row("kept"))
+    tables.append(TABLE, row("kept"), "app", 2)
+    put_back(tmp_path / "backup", tmp_path / "lake", whole)
+    other = OwnCommitTables(place)
+    for _ in range(since):
+        other.append(TABLE, row("kept"))
+    for _ in range(2):
+        with pytest.raises(LakeError, match="was put back as it had been"):
+            write(tables)
+    assert other.version(TABLE) == COMMITS + since == DeltaLog(place / TABLE).newest()
+
+
 def test_what_was_opened_and_never_written_to_is_known_again(tmp_path: Path) -> None:
     made(place_of(tmp_path / "lake"))
     tables = OwnCommitTables(place_of(tmp_path / "lake"))
@@ -84,10 +119,19 @@ def test_a_log_that_was_cleaned_up_is_no_other_one(tmp_path: Path) -> None:
     assert tables.opened(TABLE).to_pyarrow_table().num_rows == COMMITS + 2
 
 
-def test_a_process_that_commits_nothing_hears_of_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("whole", [False, True], ids=["what came since", "all of it"])
+def test_a_process_that_commits_nothing_hears_of_it(tmp_path: Path, whole: bool) -> None:
     lake = opened(no_session, write_file(tmp_path))[0]
     lake.check_there()
-    shutil.rmtree(tmp_path / "lake" / "records")
+    folder = tmp_path / "lake" / "records"
+    shutil.copytree(folder, tmp_path / "backup")
+    commit(lake, "records", staged(range(3)))
+    lake.check_there()
+    lake.check_there()
+    put_back(tmp_path / "backup", folder, whole)
+    with pytest.raises(LakeError, match="records was put back"):
+        lake.check_there()
+    shutil.rmtree(folder)
     with pytest.raises(LakeError, match="records was deleted"):
         lake.check_there()
 
