@@ -310,10 +310,12 @@ def test_a_task_of_another_number_of_shards_writes_no_more(bench: Bench) -> None
     bench.assert_exact()
 
 
+@pytest.mark.parametrize("forgotten", [False, True], ids=["known", "forgotten"])
 def test_a_task_that_begins_after_it_was_fenced_writes_nothing(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, forgotten: bool
 ) -> None:
-    """Two tasks are planned, and start only when their partitions lie in one shard."""
+    """Two tasks are planned, and start only when their partitions lie in one shard; also where the
+    target has forgotten the tokens of before, as it does after a week."""
     jobs: list[ShardJob] = []
     keep = FlowProducer._jobs
 
@@ -324,11 +326,15 @@ def test_a_task_that_begins_after_it_was_fenced_writes_nothing(
     monkeypatch.setattr(FlowProducer, "_jobs", jobs_of)
     bench.spec = replace(bench.spec, targets={bench.topic: TargetGeneration()})
     bench.land({0: range(3), 1: range(3)})
-    bench.run(produce_tasks=2)
+    bench.run(produce_tasks=1 if forgotten else 2)
     bench.land({0: [3], 1: [3]})
     bench.run(produce_tasks=2)
     late = list(jobs)
     assert len(late) == 2
+    if forgotten:
+        tokens = f"{bench.spec.name_at_target}-fencing"
+        admin = AdminClient({"bootstrap.servers": bench.west})
+        admin.delete_consumer_groups([tokens])[tokens].result(20)
     bench.run(produce_tasks=1)
     for job in late:
         with pytest.raises(PlanOutdated, match="before another process fenced it"):

@@ -9,11 +9,12 @@ new token at the target first, and fences the ids then. A task that initialised 
 is fenced, and one that does so later finds the newer token, since it asks behind it.
 
 The token is the committed offset of a group of its own in partition 0 of each target topic: Kafka
-keeps it with the topics that it is about, and forgets it with them. There is none where no such
-thing ever happened.
+keeps it with the topics that it is about, and forgets it with them, or after some days. There is
+none where no such thing ever happened.
 """
 
 import logging
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 
@@ -46,7 +47,9 @@ def fence_all(shards: Sequence[Target], topics: Collection[str]) -> int:
     """Stop every task that was planned before this call from writing to some target topics, and end
     the transactions that producers of the shards have open there. Returns the new token, which
     goes to tasks with their jobs. Raises KafkaException."""
-    token = newest_token(shards[0], topics) + 1
+    # A time: Kafka forgets the position of a group without members after a week, and a process that
+    # was planned with that one may still be there.
+    token = max(newest_token(shards[0], topics) + 1, time.time_ns() // 1_000_000)
     _note(shards[0], topics, token)
     failpoints.reached("token-noted")
     for shard in shards:
