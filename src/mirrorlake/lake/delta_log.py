@@ -54,11 +54,13 @@ def why_not_by_hand(table: DeltaTable) -> str | None:
 class Commit:
     """What a commit did to the table's files: statistics (JSON text, may be empty) of each that it
     added, and the paths of those that it removed. Paths are as the log has them, unescaped.
-    `changes_table`: it is about more than files. `applications` are the versions that it notes."""
+    `changes_table`: it is about more than files. `deletes`: what it removed is not all in what it
+    added. `applications` are the versions that it notes."""
 
     added: Mapping[str, str]
     removed: tuple[str, ...]
     changes_table: bool = False
+    deletes: bool = False
     applications: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -114,7 +116,7 @@ class DeltaLog:
             if self.newest_checkpoint() >= version:  # which was made of it
                 raise FileNotFoundError(f"commit {version} of {self.table} is gone")
             return None
-        added, removed, changes = {}, [], False
+        added, removed, changes, deletes = {}, [], False, False
         applications: dict[str, int] = {}
         for line in text.splitlines():
             action = json.loads(line) if line else {}
@@ -122,10 +124,11 @@ class DeltaLog:
                 added[unquote(action["add"]["path"])] = action["add"].get("stats") or ""
             elif "remove" in action:
                 removed.append(unquote(action["remove"]["path"]))
+                deletes = deletes or action["remove"].get("dataChange", True)
             elif "txn" in action:
                 applications[action["txn"]["appId"]] = int(action["txn"]["version"])
             changes = changes or "metaData" in action or "protocol" in action
-        return Commit(added, tuple(removed), changes, applications)
+        return Commit(added, tuple(removed), changes, deletes, applications)
 
     def statistics(self, version: int) -> Iterator[tuple[str, str]]:
         """The statistics of files as their commits have them (JSON text), also what delta-rs does

@@ -64,6 +64,7 @@ class StageFiles:
         self._lake = lake
         self._use = threading.RLock()
         self._index: StageIndex | None = None
+        self._deletions = 0
         self._source: _Source
         if read is not None and place is not None:
             ours, asks = lake.directory is not None, not isinstance(lake, Lake)
@@ -89,11 +90,14 @@ class StageFiles:
                 self._source, self.is_its_files = _SparkStage(self._lake), False
                 self._place, self._index = None, None
                 self._index = self._newest()
+            self._deletions = self._index.deletions
             yield self._index
 
     def _newest(self) -> StageIndex:
         if self._index is None:
-            return self._source.build(StageIndex())
+            index = StageIndex()
+            index.deletions = self._deletions + 1  # which those before it may still have
+            return self._source.build(index)
         self._source.follow(self._index)
         self.is_its_files = self.is_its_files and self._source.is_its_files()
         return self._index
@@ -174,7 +178,9 @@ class _LocalStage(_Source):
         files = files.sort_by([("modification_time", "ascending"), ("path", "ascending")])
         names = files["path"].to_pylist()
         paths = [f"{self._log.table}/{name}" for name in names]
-        index.apply((), set(index.paths()) - set(paths), index.version)
+        gone = set(index.paths()) - set(paths)
+        index.deletions += bool(gone)
+        index.apply((), gone, index.version)
         fresh = [at for at, path in enumerate(paths) if path not in index.numbers()]
         by_statistics = ranges_from_statistics(files.take(int64s(fresh)))
         unknown = {names[number]: at for at, number in enumerate(fresh) if at not in by_statistics}
@@ -253,6 +259,7 @@ class _LocalStage(_Source):
             for path, ranges in zip(paths, by_statistics, strict=True)
         ]
         removed = [str(self._log.table / path) for path in commit.removed]
+        index.deletions += commit.deletes
         index.apply(added, removed, index.version + 1)
         self._copy.note(index, len(added))
 
@@ -283,6 +290,7 @@ class _SparkStage(_Source):
         # Before the index is emptied: one that is empty, at the newest version, says that nothing
         # is staged.
         held = stage.ranges_of_table(self._lake, version)
+        index.deletions += 1
         index.apply((), set(index.paths()), index.version)
         index.apply(held, (), version)
         return index

@@ -15,11 +15,12 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 class StageIndex:
     """What the stage holds, of all source clusters, as of `version` of the table. `changes` counts
-    what came, and so says what came since."""
+    what came, and so says what came since; `deletions` is another number once records may have been
+    deleted."""
 
     def __init__(self) -> None:
         self.version = -1
-        self.changes = 0
+        self.changes = self.deletions = 0
         #: By source cluster: the change that each partition got its last range by, the newest last.
         self._changed: dict[str, dict[TopicAndPartition, int]] = {}
         self._partitions: dict[str, dict[str, dict[int, PartitionRanges]]] = {}

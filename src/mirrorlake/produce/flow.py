@@ -42,6 +42,11 @@ logger = logging.getLogger(__name__)
 _READER_FAILURES = (FilesUnreadable, LayoutError, FileNotFoundError)
 
 
+class RecordsDeleted(Exception):
+    """Records were deleted from the stage since it was looked what this flow lacks of it: it is to
+    be looked at once more, before a batch goes on behind them."""
+
+
 class FlowProducer:
     """Produces one flow. `ensure_targets` is called with the partition plans of a batch before its
     first record; topics that `is_heartbeats` says are left out of a report's latency; `on_part` is
@@ -82,6 +87,9 @@ class FlowProducer:
         self._state = FlowState(floors, spec.stopped if spec.transactional else ())
         self.batch_id = max(newest, started) + 1
         self._map_writer = MapWriter(store, spec.name)
+        #: As of which deletions of the stage it is known what the flow lacks; None where it is not
+        #: looked at.
+        self.known_deletions: int | None = None
 
     def _fence_other_shards(self, store: MapStore) -> int:
         """Let no producer write any more that was one of another number of shards: partitions have
@@ -117,13 +125,16 @@ class FlowProducer:
         return self._map_writer.has_mapped
 
     def step(self) -> BatchReport | None:
-        """Produce the next batch; None when the stage holds nothing above the flow's progress."""
+        """Produce the next batch; None when the stage holds nothing above the flow's progress.
+        Raises RecordsDeleted."""
         self._map_writer.check()
         return self._step(by_files=True)
 
     def _step(self, by_files: bool) -> BatchReport | None:
         spec = self.spec
         with self._stage.reading() as index:
+            if self.known_deletions not in (None, index.deletions):
+                raise RecordsDeleted
             version = index.version
             if version == self._produced_version:
                 return None

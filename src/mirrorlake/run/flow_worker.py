@@ -25,7 +25,7 @@ from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.naming.worker_groups import work_of_flow
 from mirrorlake.offsets.positions import Reached, TopicAndPartition
 from mirrorlake.produce.batch_report import BatchReport
-from mirrorlake.produce.flow import FlowProducer
+from mirrorlake.produce.flow import FlowProducer, RecordsDeleted
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.workers import SparkWorkers
 from mirrorlake.run.flow_failures import FlowFailures
@@ -220,7 +220,7 @@ class FlowWorker:
                 known = self._lake.known_version("records")
                 try:
                     report = producer.step()
-                except TopicsUnmade:
+                except (TopicsUnmade, RecordsDeleted):
                     return False
                 if report is not None:
                     self._failures.batch_done()

@@ -17,6 +17,7 @@ from mirrorlake.errors import (
 )
 from mirrorlake.lake.incidents import PARK, WENT_ON, Decided, Incident, IncidentKey, Incidents, Lost
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.retention import Removal
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.table_upkeep import removals_from
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
@@ -275,17 +276,24 @@ def holes_before(
     lake: Lake, stage: StageFiles, producer: FlowProducer, accepted: Accepted
 ) -> dict[TopicAndPartition, StageTrimmed]:
     """The partitions of which a flow lacks records that the stage no longer has, each with the
-    error that an operator sees."""
+    error that an operator sees. What is deleted behind this the producer notices: it was noted
+    before."""
     spec, floors = producer.spec, producer.floors()
-    removals = removals_from(lake, spec.source_cluster)
-    candidates = lacking(removals, floors, spec.remote_topic, spec.targets, spec.stopped)
-    if not candidates:
+
+    def candidates() -> dict[TopicAndPartition, list[Removal]]:
+        removals = removals_from(lake, spec.source_cluster)
+        return lacking(removals, floors, spec.remote_topic, spec.targets, spec.stopped)
+
+    with stage.reading() as index:
+        producer.known_deletions = index.deletions
+    if not candidates():
         return {}
     stage.invalidate()  # where the index follows no deletions, it has them yet
     with stage.reading() as index:
+        producer.known_deletions = index.deletions
         holes = list(
             find_holes(
-                candidates,
+                candidates(),
                 floors,
                 index,
                 spec.source_cluster,
