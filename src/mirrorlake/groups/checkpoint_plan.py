@@ -46,6 +46,10 @@ EXCLUDED = (
     "that the flow mirrors"
 )
 NOWHERE = "without a position in any topic of the flow"
+LEFT_OF_LATE = (
+    "without a position in any topic of the flow since {:%Y-%m-%d %H:%M} UTC; if its cluster lost "
+    "these, name the group to move it by its last ones"
+)
 
 #: Reasons for a position itself; whatever else a reason holds, became of it at the target.
 _OF_ITSELF = (HELD_BACK, PAST_END, TRIMMED, NO_MIRROR)

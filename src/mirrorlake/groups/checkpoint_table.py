@@ -1,15 +1,24 @@
 """Rows of `checkpoints`: positions of consumer groups, translated, and what became of them at the
 target."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
 
-from mirrorlake.groups.checkpoint_plan import EXCLUDED, GONE, Checkpoint, GroupPartition
+from mirrorlake.groups.checkpoint_plan import (
+    EXCLUDED,
+    GONE,
+    LEFT_OF_LATE,
+    Checkpoint,
+    GroupPartition,
+)
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.rising_times import next_time, time_behind
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
+
+#: For how long a group that has left its cluster is told of, days.
+LEFT_DAYS = 7
 
 
 def newest_checkpoints(
@@ -63,6 +72,20 @@ def append_checkpoints(
     ]
     lake.append("checkpoints", rows_of("checkpoints", rows))
     return now
+
+
+def left_of_late(
+    newest: Mapping[GroupPartition, tuple[Checkpoint, datetime]], selects: Callable[[str], bool]
+) -> dict[str, str]:
+    """Groups that have lost all their positions within some days, each with a sentence: a
+    coordinator that loses them may be the first that a cluster loses."""
+    there = {key[0] for key, (checkpoint, _) in newest.items() if not checkpoint.is_gone}
+    since = datetime.now(timezone.utc) - timedelta(days=LEFT_DAYS)
+    left: dict[str, datetime] = {}
+    for (group, *_), (_, at) in newest.items():
+        if group not in there and at >= since and selects(group):
+            left[group] = max(at, left.get(group, at))
+    return {group: LEFT_OF_LATE.format(at) for group, at in sorted(left.items())}
 
 
 def left_out_groups(lake: Reader, flow: str) -> dict[str, TopicAndPartition]:

@@ -4,6 +4,7 @@ other."""
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from mirrorlake.control.closed_sources import closed_sources
 from mirrorlake.control.closed_targets import closed_targets
@@ -18,7 +19,7 @@ from mirrorlake.groups.checkpoint_plan import (
     leaves_out,
     selects_group,
 )
-from mirrorlake.groups.checkpoint_table import left_out_groups, newest_checkpoints
+from mirrorlake.groups.checkpoint_table import left_of_late, left_out_groups, newest_checkpoints
 from mirrorlake.groups.moves import Standing, standing_by_checkpoint, standing_of
 from mirrorlake.groups.named_groups import refuse_other_kinds, refuse_own, refuse_unknown
 from mirrorlake.groups.readable import bounded, readable_positions
@@ -297,6 +298,8 @@ def _by_checkpoints(route: Route, named: Sequence[str] | None, gone: str) -> Gro
             lost[place] = checkpoint.source_position
     left_out = left_out_groups(lake, flow.name) if named is None else ()
     not_moved = {group: EXCLUDED for group in sorted(left_out) if leaves_out(flow.settings, group)}
+    if named is None:
+        not_moved |= left_of_late(newest, partial(selects_group, flow.settings))
     return GroupInventory(tuple(standings), gone=gone, not_moved=not_moved, lost=lost)
 
 

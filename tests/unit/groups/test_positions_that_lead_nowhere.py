@@ -1,7 +1,8 @@
 """A source that is gone: each position of its last checkpoints is moved, or named. A target with a
 silent leader: no position in its partitions is called exact."""
 
-from datetime import datetime, timezone
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 
 from mirrorlake.config.topology import load_topology
+from mirrorlake.failover.left_over import warnings_of
 from mirrorlake.groups import inventory, view
-from mirrorlake.groups.checkpoint_plan import NOWHERE, OVER
+from mirrorlake.groups.checkpoint_plan import GONE, NOWHERE, OVER, Checkpoint, GroupPartition
 from mirrorlake.groups.moves import NOT_TOLD, Standing
 from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.offsets.generations import SourceGenerations
@@ -28,6 +30,39 @@ def test_none_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     now = datetime.now(timezone.utc)
     checkpoints = [row(KNOWN), row(OVER_NOW, reason=OVER)]
     newest = {one.group_partition: (one, now) for one in checkpoints}
+    found = by_checkpoints(newest, tmp_path, monkeypatch)
+    assert [one.checkpoint.partition for one in found.standings] == [0]
+    assert found.lost == {OVER_NOW: 10}
+
+
+def test_a_group_that_lost_its_positions_of_late_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its coordinator may have lost them in front of all else. Who has left long ago is no news."""
+    now = datetime.now(timezone.utc)
+    ages = {("alice", "orders", 1): 1, ("bob", "orders", 0): 1, ("carol", "orders", 0): 30}
+    newest = {
+        place: (row(place, reason=GONE), now - timedelta(days=days)) for place, days in ages.items()
+    }
+    newest |= {KNOWN: (row(KNOWN), now)}
+    found = by_checkpoints(newest, tmp_path, monkeypatch)
+    assert [one.checkpoint.group_partition for one in found.standings] == [KNOWN]
+    assert list(found.not_moved) == ["bob"]
+    route: Any = SimpleNamespace(
+        origin="east",
+        flow=SimpleNamespace(name=FLOW),
+        lake=SimpleNamespace(query_rows=lambda *_, **__: ()),
+    )
+    (warning,) = warnings_of(route, found)
+    assert warning.startswith("group bob is not moved: it is without a position ")
+
+
+def by_checkpoints(
+    newest: Mapping[GroupPartition, tuple[Checkpoint, datetime]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> inventory.GroupInventory:
+    """What there is by the last checkpoints, of which the map knows that of partition 0."""
     known = {("orders", 0, 10): Translated("east.orders", 0, 10, exact=True)}
     monkeypatch.setattr(inventory, "newest_checkpoints", lambda *_: newest)
     monkeypatch.setattr(inventory, "source_generations", lambda *_: SourceGenerations(()))
@@ -37,9 +72,7 @@ def test_none_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(inventory, "left_out_groups", lambda *_: ())
     flow = load_topology(write_file(tmp_path)).flow(FLOW)
     route: Any = SimpleNamespace(lake=None, flow=flow)
-    found = inventory._by_checkpoints(route, None, "it is gone")
-    assert [one.checkpoint.partition for one in found.standings] == [0]
-    assert found.lost == {OVER_NOW: 10}
+    return inventory._by_checkpoints(route, None, "it is gone")
 
 
 def test_a_named_group_that_does_not_stand_in_the_flows_topics_is_named(
