@@ -12,7 +12,8 @@ from mirrorlake.errors import ClusterUnusable, MirrorlakeError, ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.starts import has_started, note_start
-from mirrorlake.landing.generations import generations_of
+from mirrorlake.landing.generations import begin_generations, generations_of
+from mirrorlake.landing.source_comparison import TopicGeneration
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition, partitions_of
 
 logger = logging.getLogger(__name__)
@@ -54,7 +55,15 @@ def note_first_start(deployment: Deployment, flow: ResolvedFlow) -> None:
     starts: dict[PartitionGeneration, int] = {}
     if asked != "earliest":
         generations = generations_of(lake, flow.source)
-        firsts = _firsts(deployment.connections.admin(flow.source), flow)
+        source = deployment.connections.admin(flow.source)
+        # Offsets are of a topic as it is now: one that is made again before landing notes it would
+        # be mirrored from them on, without what begins it. So which one it is is asked before them.
+        new = [name for name in _selected(source, flow) if name not in generations.topics]
+        there, _ = source.identities(sorted(new))
+        firsts = _firsts(source, flow)
+        begun = {name: TopicGeneration(0, found.topic_id) for name, found in there.items()}
+        if begun:
+            begin_generations(lake, flow.source, begun)
         starts = {
             PartitionGeneration(*key, generations.generation(key)): first
             for key, first in firsts.items()
@@ -66,9 +75,7 @@ def note_first_start(deployment: Deployment, flow: ResolvedFlow) -> None:
 def _firsts(source: ClusterAdmin, flow: ResolvedFlow) -> dict[TopicAndPartition, int]:
     """The first offset to mirror of each partition that the flow selects: the last stable one for
     `latest`, so that what a transaction in flight has written is mirrored when it ends."""
-    topics = source.topics().items()
-    selected = {name: topic.partitions for name, topic in topics if flow.selection.selects(name)}
-    keys = partitions_of(selected)
+    keys = partitions_of(_selected(source, flow))
     ends = source.end_offsets(keys, skip_silent=True)
     silent = [f"{topic}-{partition}" for topic, partition in keys if (topic, partition) not in ends]
     if silent:
@@ -78,6 +85,12 @@ def _firsts(source: ClusterAdmin, flow: ResolvedFlow) -> dict[TopicAndPartition,
         return ends if at_ms is None else {**ends, **source.offsets_at(ends.keys(), at_ms)}
     except KafkaException as error:
         raise _unknown(flow, f"some partition ({error.args[0].str()})") from error
+
+
+def _selected(source: ClusterAdmin, flow: ResolvedFlow) -> dict[str, int]:
+    """The topics that the flow selects, each with its partition count."""
+    topics = source.topics().items()
+    return {name: topic.partitions for name, topic in topics if flow.selection.selects(name)}
 
 
 def _unknown(flow: ResolvedFlow, where: str) -> ReplicationError:

@@ -9,10 +9,14 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import ReplicationError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.landing.generations import generations_of
+from mirrorlake.landing.source_comparison import recreated
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.run.first_start import _firsts
+from mirrorlake.run.first_start import _firsts, note_first_start
 from mirrorlake.testing import MemoryCluster
-from tests.support.lake_rows import FLOW, write_file
+from tests.support.lake_rows import FLOW, no_session, opened, write_file
 
 
 class Source(MemoryCluster):
@@ -43,3 +47,19 @@ def test_where_a_flow_begins(tmp_path: Path, start: str, firsts: list[int]) -> N
     # since then was never mirrored.
     with pytest.raises(ReplicationError, match=f"cannot begin at {start[:4]}.* does not say where"):
         _firsts(source, flow)
+
+
+@pytest.mark.parametrize("start", ["latest", "earliest"])
+def test_a_topic_made_again_before_landing_begins_is_another_one(
+    tmp_path: Path, start: str
+) -> None:
+    source: Any = Source()
+    lake, topology = opened(no_session, write_file(tmp_path, flows={FLOW: {"start": start}}))
+    deployment = Deployment.opened(lake, Connections(topology, {"east": source}))
+    note_first_start(deployment, topology.flow(FLOW))
+    source.make("orders", 20)
+    # It was landed as the one before, from offset 10 on: what begins it was not mirrored, in
+    # silence. Of one that is mirrored from its start, nothing is lost.
+    current = generations_of(lake, "east")
+    told = recreated(source.topic_ids(["orders"]), current, ())
+    assert [loss.kind for loss in told] == ["topic_recreated"] * (start == "latest")
