@@ -4,9 +4,11 @@ The rest of the package names tables and never a path, and does not ask which of
 `path_lake.PathLake` or `catalog_lake.CatalogLake`, opened by `opening.open_lake`.
 """
 
+import threading
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -16,7 +18,6 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from mirrorlake.errors import LakeError, first_line
-from mirrorlake.lake.group_commit import GroupCommit
 from mirrorlake.lake.meter import LakeMeter, Unmeasured
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.reader import NONE, Frame, Frames, QueryRows, Reader
@@ -246,3 +247,45 @@ class Lake(SessionTables):
         self, table: str, rows: pa.Table, application: str | None = None, version: int = 0
     ) -> None:
         """Append rows in one commit. Raises Fenced."""
+
+
+class GroupCommit:
+    """Appends of many threads to one table; `write` puts rows into it, in one commit, which takes
+    longer than most of what it notes down. The first idle caller writes for all, its own rows and
+    those that come meanwhile; each call returns, or raises, when its own rows are, or are not, in
+    the table."""
+
+    def __init__(self, write: Callable[[pa.Table], None]) -> None:
+        self._write = write
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[pa.Table, Future[None]]] = []
+        self._busy = False
+
+    def append(self, rows: pa.Table) -> None:
+        """Append rows. Raises what the commit that they were part of raised."""
+        done: Future[None] = Future()
+        with self._lock:
+            self._waiting.append((rows, done))
+            lead = not self._busy
+            self._busy = True
+        if lead:
+            self._write_all()
+        done.result()
+
+    def _write_all(self) -> None:
+        while True:
+            with self._lock:
+                group, self._waiting = self._waiting, []
+                if not group:
+                    self._busy = False
+                    return
+            try:
+                self._write(
+                    pa.concat_tables([rows for rows, _ in group], promote_options="default")
+                )
+            except BaseException as error:  # noqa: BLE001 - raised in each thread that waits
+                for _, done in group:
+                    done.set_exception(error)
+            else:
+                for _, done in group:
+                    done.set_result(None)

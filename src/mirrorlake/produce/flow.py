@@ -25,8 +25,7 @@ from mirrorlake.produce.batch import BatchPlan, PartitionPlan, ShardPlan, plan_b
 from mirrorlake.produce.batch_report import BatchReport, latest_ms
 from mirrorlake.produce.codecs import Codecs
 from mirrorlake.produce.fencing import fence_all, newest_token, set_back
-from mirrorlake.produce.flow_state import FlowState, Upcoming
-from mirrorlake.produce.known_generations import KnownGenerations
+from mirrorlake.produce.flow_state import FlowState, KnownGenerations, Upcoming
 from mirrorlake.produce.map_writer import MapWriter
 from mirrorlake.produce.ports import BatchWay, MapStore, Stage, Workers
 from mirrorlake.produce.refused_records import RefusedRecords

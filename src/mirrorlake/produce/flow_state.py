@@ -2,12 +2,13 @@
 and the target: where each partition goes on, and which worker wrote each shard last."""
 
 import weakref
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
 
 from mirrorlake.errors import MapBehind
+from mirrorlake.offsets.generations import GenerationIds, SourceGenerations
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor
 from mirrorlake.offsets.stage_index import StageIndex
@@ -111,3 +112,24 @@ class Upcoming:
     def left(self, upcoming: Collection[TopicAndPartition]) -> None:
         """Note those of a plan."""
         self._left = upcoming
+
+
+class KnownGenerations:
+    """What the lake notes of generations before it stages their first record; `read` reads all of
+    it, which is done once for each generation that a batch is the first to have."""
+
+    def __init__(self, read: Callable[[], SourceGenerations]) -> None:
+        self._read = read
+        self._known = SourceGenerations()
+        self._met: set[PartitionGeneration] = set()
+
+    def refresh(self, partitions: Iterable[PartitionPlan]) -> None:
+        """Read them again if one is new."""
+        new = {plan.place for plan in partitions} - self._met
+        if new:
+            self._known = self._read()
+            self._met |= new
+
+    def ids(self, key: TopicAndPartition) -> GenerationIds:
+        """Those of a partition."""
+        return self._known.ids(key)

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
-from mirrorlake.errors import TargetLost, TargetRefused, TopicRefused
+from mirrorlake.errors import MapBehind, MapUnknown, TargetLost, TargetRefused, TopicRefused
 from mirrorlake.kafka.refusals import principal_of
 from mirrorlake.lake.row_sizes import bytes_of_each
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.runs import add_written
+from mirrorlake.offsets.runs import add_written, rebuild
 from mirrorlake.produce.culprit import TopicDenied, lacking_rights
 from mirrorlake.produce.delivery import (
     Chunk,
@@ -22,8 +22,8 @@ from mirrorlake.produce.delivery import (
     size_of,
 )
 from mirrorlake.produce.flow_positions import MetadataFull
+from mirrorlake.produce.older_lake import OLDER
 from mirrorlake.produce.parking import RECORD_REFUSALS, RefusedRecord, Search
-from mirrorlake.produce.recovery import put_aside, recover
 from mirrorlake.produce.report import Progress, Refused, measure
 from mirrorlake.produce.skipped import PlannedRows
 from mirrorlake.produce.writer import ShardWriter, TooSlow
@@ -210,3 +210,37 @@ class ShardWriting:
 def _record(chunk: Chunk, reason: str) -> RefusedRecord:
     """The one record of a chunk, as refused."""
     return RefusedRecord(int(chunk.offsets[0]), reason, int(bytes_of_each(chunk.rows)[0]))
+
+
+def put_aside(state: Progress, rows: pa.RecordBatch, offsets: np.ndarray) -> None:
+    """Rows of a partition that are below the position that the target has."""
+    state.rebuilt.append(offsets)
+    if state.by_content is not None:
+        state.by_content.add(rows)
+    measure(state, rows, time.time_ns() // 1_000_000)
+
+
+def recover(state: Progress, log: ShardWriter) -> None:
+    """Find where the target has what was put aside, once: by the metadata of the position, else by
+    content. A partition of which that is not known stops in front of it. Raises what `log` does."""
+    if state.recovered is not None or state.is_unknown:
+        return
+    plan, last = state.plan, state.position - 1
+    offsets = np.concatenate([np.empty(0, np.int64), *state.rebuilt])
+    try:
+        state.recovered = rebuild(offsets, state.lost)
+    except ValueError as error:
+        text = (
+            f"{OLDER}, which took {plan.topic}-{plan.partition} up to source offset {last}, while "
+            f"the map ends in front of {plan.floor.source}: {error}; where they are is found by "
+            f"their content once the stage has all up to offset {last}"
+        )
+        kind = MapBehind.incident_kind
+        if state.by_content is not None:
+            records = log.records_from(plan.target_key, *state.by_content.bounds)
+            try:
+                state.recovered = state.by_content.find(records)
+                return
+            except MapUnknown as unknown:
+                text, kind = unknown.message, unknown.incident_kind
+        state.refused = Refused(plan.first, last, text, kind, log.end(plan.target_key))

@@ -1,22 +1,24 @@
 """A replay: staged records of a topic that a predicate picks, sent to another topic, or once more
 to the same."""
 
+import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.place import FolderPlace
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.resend import topics
 from mirrorlake.resend.matches import REPLAY_HEADER, Matches, builtin_functions, of_replay
 from mirrorlake.resend.note import Resend, ResentTopic, read_notes
 from mirrorlake.resend.predicate import check_predicate
-from mirrorlake.resend.private_words import PrivateWords
 from mirrorlake.resend.sender import Sending, SendOutcome
 from mirrorlake.resend.steps import PlannedResend, Steps, Told
 
@@ -142,3 +144,46 @@ class Replay:
                 {resend.id for resend in read_notes(self._lake.ask("resends", kind="replay"))}
             )
             return planned, outcome
+
+
+class PrivateWords:
+    """Predicates of private replays, which are in no table: what picks a person's records may be
+    the person's own data. While one has not ended, a file beside the lake's checkpoints has the
+    SHA-256 of its predicate, so that the same command goes on with it and another one does not."""
+
+    def __init__(self, checkpoints: Path) -> None:
+        self._folder = checkpoints / "private-replays"
+
+    def note(self, number: str, where: str) -> None:
+        """Note the predicate of a replay, by its id, before the replay is noted as begun."""
+        FolderPlace(self._folder / number).write(_digest(where).encode())
+
+    def same(self, begun: Iterable[Resend], where: str, start_over: bool) -> Resend | None:
+        """The first of some private replays that has this predicate; None where none has.
+
+        Where that cannot be known it raises InputError, or, to `start_over`, takes it for the same.
+        """
+        for resend in begun:
+            try:
+                known = (self._folder / resend.id).read_text(encoding="utf-8")
+            except FileNotFoundError as error:
+                if start_over:
+                    return resend
+                raise InputError(
+                    f"{resend.name} has not ended, and whether it was asked for with this "
+                    f"predicate is not known any more, since {self._folder / resend.id} is gone: "
+                    "start over with --start-over"
+                ) from error
+            if known == _digest(where):
+                return resend
+        return None
+
+    def delete_except(self, begun: Collection[str]) -> None:
+        """Remove the files of all replays but those with these ids, which have not ended."""
+        for file in self._folder.iterdir() if self._folder.is_dir() else ():
+            if file.name not in begun:
+                file.unlink(missing_ok=True)
+
+
+def _digest(where: str) -> str:
+    return hashlib.sha256(where.encode()).hexdigest()

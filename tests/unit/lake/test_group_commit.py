@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pytest
 
-from mirrorlake.lake.group_commit import GroupCommit
+from mirrorlake.lake.lake import GroupCommit
 
 
 def rows(*numbers: int) -> pa.Table:

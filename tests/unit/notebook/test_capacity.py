@@ -8,8 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mirrorlake.library.capacity_figures import FIGURES, KINDS
-from mirrorlake.notebook.capacity import by_figures
-from mirrorlake.notebook.cores import Cost, fitted
+from mirrorlake.notebook.capacity import Cost, by_figures, fitted
 
 
 def test_a_line_is_found_again() -> None:
