@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +28,7 @@ from mirrorlake.lake.table_upkeep import Removal, note_removals
 from mirrorlake.library import verifying
 from mirrorlake.library.verify_answer import Verified
 from mirrorlake.verify.auditor import WAVE_RANGES
+from mirrorlake.verify.workers import AuditWorkers
 from tests.support.clusters import ClusterPair
 from tests.support.commands import exit_code
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, truncate, write
@@ -183,9 +185,16 @@ def test_executors_find_the_same(
     monkeypatch.setattr(verifying, "SMALL_OFFSETS", -1)
     if reader == "rows":
         monkeypatch.setattr(verifying, "files_readable", lambda _spark, _uri: False)
-        monkeypatch.delattr(verifying, "Executors")  # who takes these fails
+    by_rows = []
+
+    def workers(*args: Any, **named: Any) -> AuditWorkers:
+        by_rows.append(named["by_rows"])
+        return AuditWorkers(*args, **named)
+
+    monkeypatch.setattr(verifying, "AuditWorkers", workers)
     lake = mirrorlake.open(planted.topology, spark=spark)
     answer = lake.verify(again=True)
+    assert set(by_rows) == {reader == "rows"}
     assert found_by(answer, planted) == {
         topic: [item] for topic, item in PLANTED.items() if item is not None
     }

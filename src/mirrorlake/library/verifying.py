@@ -16,7 +16,7 @@ from mirrorlake.produce.probe import files_readable
 from mirrorlake.verify.auditor import Auditor
 from mirrorlake.verify.outcome import Outcome
 from mirrorlake.verify.plan import Choice
-from mirrorlake.verify.workers import AuditWorkers, Executors, RowExecutors, ThisProcess, cores_of
+from mirrorlake.verify.workers import AuditWorkers, cores_of
 
 #: Up to how many offsets this process compares by itself: a session takes as long to start.
 SMALL_OFFSETS = 300_000
@@ -69,14 +69,13 @@ def _workers(known: Internals, offsets: int) -> AuditWorkers:
     """This process for little, if it can open the stage's files; executors for more, by files where
     they can."""
     if offsets <= SMALL_OFFSETS and known.location.path is not None:
-        return ThisProcess()
+        return AuditWorkers()
     tables = known.tables
     count = cores_of(tables.spark)
     with StageFiles(tables).reading() as index:
         some = next(iter(index.paths()), None)
-    if readable_by_files(tables) and (some is None or files_readable(tables.spark, some)):
-        return Executors(tables.spark, count)
-    return RowExecutors(tables, count)
+    by_files = readable_by_files(tables) and (some is None or files_readable(tables.spark, some))
+    return AuditWorkers(tables, count, by_rows=not by_files)
 
 
 def _check_topics(topics: Sequence[str], outcome: Outcome) -> None:

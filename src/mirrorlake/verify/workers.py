@@ -2,9 +2,8 @@
 both."""
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -53,11 +52,16 @@ RESULT = pa.schema(
 NumberedRange = tuple[int, Range]
 
 
-class AuditWorkers(ABC):
-    """Compares ranges, `tasks` at a time."""
+class AuditWorkers:
+    """Compares ranges, `tasks` at a time: in tasks of Spark, by a `lake` and its session, else in
+    threads of this process. `by_rows`: executors cannot open the stage's files, so Spark reads the
+    stage, and hands over its rows."""
 
-    def __init__(self, tasks: int) -> None:
-        self.tasks = tasks
+    def __init__(
+        self, lake: "Lake | None" = None, tasks: int | None = None, by_rows: bool = False
+    ) -> None:
+        self._lake, self._by_rows = lake, by_rows
+        self.tasks = tasks or min(4, os.cpu_count() or 1)
 
     def compare(self, clusters: Clusters, ranges: Sequence[Range]) -> list[Compared]:
         """What came of each range, in the order given. `bytes_per_s` of the clusters is for all
@@ -66,72 +70,30 @@ class AuditWorkers(ABC):
         done = self._run(clusters.source, partial(_compare, shared), list(enumerate(ranges)))
         compared = {row["number"]: _compared(row) for row in done.checked().to_pylist()}
         lacking = [range_ for number, range_ in enumerate(ranges) if number not in compared]
-        left = iter(self._without_rows(clusters, lacking) if lacking else ())
+        if lacking and not self._by_rows:
+            raise ReplicationError(f"{len(lacking)} ranges were not compared; run verify again")
+        # the stage has nothing of them, so that no task was given them
+        bare = [replace(range_, files=()) for range_ in lacking]
+        left = iter(AuditWorkers(self._lake, self.tasks).compare(clusters, bare) if bare else ())
         return [compared.get(number) or next(left) for number in range(len(ranges))]
 
-    @abstractmethod
     def _run(self, source: str, task: Task[NumberedRange], ranges: Sequence[NumberedRange]) -> Done:
         """Run a task over ranges, whose source's alias is given."""
+        if self._lake is None:
+            return run_here(task, dealt(ranges, self.tasks), RESULT)
+        from mirrorlake.produce.stage_rows import sorted_rows  # only a session's owner needs these
+        from mirrorlake.spark.causes import cause_of
+        from mirrorlake.spark.failures import SPARK_FAILURES
 
-    def _without_rows(self, clusters: Clusters, ranges: Sequence[Range]) -> list[Compared]:
-        """What came of ranges that no task was given, since the stage has nothing of them."""
-        raise ReplicationError(f"{len(ranges)} ranges were not compared; run verify again")
-
-
-class ThisProcess(AuditWorkers):
-    """Compares in threads of this process."""
-
-    def __init__(self) -> None:
-        super().__init__(min(4, os.cpu_count() or 1))
-
-    def _run(self, source: str, task: Task[NumberedRange], ranges: Sequence[NumberedRange]) -> Done:
-        return run_here(task, dealt(ranges, self.tasks), RESULT)
-
-
-class Executors(AuditWorkers):
-    """Compares in tasks of Spark, `tasks` of them at a time."""
-
-    def __init__(self, spark: "SparkSession", tasks: int) -> None:
-        super().__init__(tasks)
-        self._spark = spark
-
-    def _run(self, source: str, task: Task[NumberedRange], ranges: Sequence[NumberedRange]) -> Done:
-        with _in_words():
-            return run_by_spark(self._spark, task, ranges, RESULT, self.tasks)
-
-
-class RowExecutors(AuditWorkers):
-    """As `Executors`, where these cannot open the stage's files: Spark reads the stage, and hands
-    over its rows."""
-
-    def __init__(self, lake: "Lake", tasks: int) -> None:
-        super().__init__(tasks)
-        self._lake = lake
-
-    def _run(self, source: str, task: Task[NumberedRange], ranges: Sequence[NumberedRange]) -> Done:
-        from mirrorlake.produce.stage_rows import sorted_rows  # only a session's owner needs it
-
-        stretches = [(number, (one.place, one.first, one.last)) for number, one in ranges]
-        frame = sorted_rows(self._lake, source, stretches, self.tasks)
-        jobs = {number: (number, replace(range_, files=())) for number, range_ in ranges}
-        with _in_words():
+        try:
+            if not self._by_rows:
+                return run_by_spark(self._lake.spark, task, ranges, RESULT, self.tasks)
+            stretches = [(number, (one.place, one.first, one.last)) for number, one in ranges]
+            frame = sorted_rows(self._lake, source, stretches, self.tasks)
+            jobs = {number: (number, replace(range_, files=())) for number, range_ in ranges}
             return run_rows_by_spark(frame, task, jobs, RESULT)
-
-    def _without_rows(self, clusters: Clusters, ranges: Sequence[Range]) -> list[Compared]:
-        bare = [replace(range_, files=()) for range_ in ranges]
-        return Executors(self._lake.spark, self.tasks).compare(clusters, bare)
-
-
-@contextmanager
-def _in_words() -> Iterator[None]:
-    """Raise ReplicationError with what made Spark lose a task."""
-    from mirrorlake.spark.causes import cause_of
-    from mirrorlake.spark.failures import SPARK_FAILURES
-
-    try:
-        yield
-    except SPARK_FAILURES as error:
-        raise ReplicationError(f"ranges could not be compared: {cause_of(error)}") from error
+        except SPARK_FAILURES as error:
+            raise ReplicationError(f"ranges could not be compared: {cause_of(error)}") from error
 
 
 def cores_of(spark: "SparkSession") -> int:
