@@ -23,9 +23,9 @@ from mirrorlake.offsets.runs import Segment, Written, rebuild
 from mirrorlake.produce import (
     culprit,
     delivery,
-    recovery,
     report,
     shard_jobs,
+    shard_writing,
     stage_files,
     task,
 )
@@ -74,7 +74,7 @@ def lost_positions_are_taken_for_none(patch: Patch) -> None:
 
 
 def lost_map_rows_are_not_rebuilt(patch: Patch) -> None:
-    patch.setattr(recovery, "rebuild", lambda offsets, written: [])
+    patch.setattr(shard_writing, "rebuild", lambda offsets, written: [])
 
 
 def what_the_map_has_is_rebuilt(patch: Patch) -> None:
@@ -89,7 +89,7 @@ def unmapped_rows_are_left_out_of_the_metadata(patch: Patch) -> None:
         return rebuild(offsets[len(offsets) - covered :], written)
 
     patch.setattr(MapWriter, "unmapped", lambda self, key: ())
-    patch.setattr(recovery, "rebuild", rebuilt)
+    patch.setattr(shard_writing, "rebuild", rebuilt)
 
 
 def older_producers_are_not_fenced(patch: Patch) -> None:
