@@ -44,8 +44,7 @@ def end_queries(lake: Lake, alias: str, but: str = "") -> None:
     sees it (`is_fenced_by_delta`). The marks of those whose batches a session commits stay, for
     `left_queries`."""
     root, marks = _root(lake, alias), _marks(lake, alias)
-    there = {path.name for path in root.iterdir()} if root.is_dir() else set()
-    for name in sorted(there.union(marks.names()) - {but}):
+    for name in sorted({*marks.names()} - {but}):
         kept = _kept(marks / name)
         if kept is not None and kept["ended"]:
             continue
@@ -58,8 +57,7 @@ def end_queries(lake: Lake, alias: str, but: str = "") -> None:
         if kept is not None:
             (marks / name).write(json.dumps({**kept, "ended": True}).encode())
             continue
-        shutil.rmtree(root / name, ignore_errors=name not in there)
-        (marks / name).delete()
+        forget_query(lake, alias, name)
 
 
 def is_fenced(lake: Lake, application: str) -> bool:
@@ -106,7 +104,7 @@ def left_queries(lake: Lake, alias: str, own: str = "") -> list[LeftQuery]:
 
 
 def _kept(mark: Place) -> dict[str, Any] | None:
-    """What `keep_read` kept; None where it did not, or an earlier version made the mark."""
+    """What `keep_read` kept; None where it did not."""
     try:
         content = mark.read()
     except FileNotFoundError:
@@ -135,12 +133,6 @@ def new_checkpoint(lake: Lake, alias: str) -> Path:
     name = uuid.uuid4().hex[:12]
     (_marks(lake, alias) / name).create(b"")
     return _root(lake, alias) / name
-
-
-def make_folder(checkpoint: Path) -> None:
-    """Make the folder of a query that keeps nothing there, as Spark does of one that it runs: by
-    it, as by its mark, who begins another query finds its name."""
-    checkpoint.mkdir(parents=True, exist_ok=True)
 
 
 def planned_end(checkpoint: Path, batch: int) -> dict[str, Any]:
