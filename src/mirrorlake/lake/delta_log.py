@@ -8,7 +8,7 @@ table, a `remove` one that is not any more
 """
 
 import json
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import unquote
@@ -81,6 +81,12 @@ def layout_of(table: DeltaTable) -> pa.Schema:
     """The columns of a table as it is, which may all be null: a newer version may have added
     some."""
     return pa.schema([(field.name, field.type) for field in pa.schema(table.schema().to_arrow())])
+
+
+def versions_in(names: Iterable[str]) -> list[int]:
+    """The versions whose commits are among the names of a log's files, rising."""
+    parts = (name.partition(".") for name in names)
+    return sorted(int(stem) for stem, _, kind in parts if kind == "json" and stem.isdigit())
 
 
 class DeltaLog:
@@ -171,8 +177,7 @@ class DeltaLog:
 
     def versions(self, behind: int = -1) -> list[int]:
         """The versions behind one whose commits are there, rising. Raises OSError."""
-        names = (name.partition(".") for name in self.folder.names(f"{behind + 1:020d}"))
-        return sorted(int(stem) for stem, _, kind in names if kind == "json" and stem.isdigit())
+        return versions_in(self.folder.names(f"{behind + 1:020d}"))
 
     def newest(self) -> int:
         """The newest version; -1 of a log without one. However long the log is, what is behind its
@@ -210,6 +215,15 @@ class DeltaLog:
         """The newest version, and its files, see `version_and_files`."""
         return version_and_files(self.opened())
 
-    def opened(self) -> DeltaTable:
-        """The table as of its newest version."""
-        return self.table.delta(self._mends)
+    def opened(self, without_files: bool = False) -> DeltaTable:
+        """The table as of its newest version; `without_files` for who asks nothing of these. Raises
+        DeltaError, OSError."""
+        return self.table.delta(self._mends, without_files=without_files)
+
+    def follow(self, delta: DeltaTable) -> None:
+        """Bring what was opened here to the newest version. Raises DeltaError, OSError."""
+        delta.update_incremental()
+
+    def mark_of(self, version: int) -> Hashable | None:
+        """The mark of a commit, see `Place.mark`."""
+        return self.file_of(version).mark()

@@ -12,7 +12,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -29,9 +29,10 @@ from mirrorlake.lake.duck_query import PREPARED, WITH_FILES, DuckQuery
 from mirrorlake.lake.duck_types import column_as, plain, without_huge
 from mirrorlake.lake.folder import has_table, own_folder
 from mirrorlake.lake.java_patterns import read_noted
+from mirrorlake.lake.log_copy import LogCopy
 from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.properties import check_version
-from mirrorlake.lake.reader import NONE, Args, Frame, Frames, QueryRows, Reader
+from mirrorlake.lake.reader import NONE, Args, Frame, Frames, OpenTable, QueryRows, Reader
 from mirrorlake.lake.translated import duckdb_columns, duckdb_query
 from mirrorlake.threads import side_by_side
 
@@ -65,13 +66,14 @@ class DuckLake(Reader):
         self._checkpoints = checkpoints or own_folder(self._root)
         self._memory = {} if memory is None else {"memory_limit": memory}
         self._snapshots: dict[str, DeltaTable] = {}
+        self._logs: dict[str, DeltaLog] = {}
         self._marks: dict[str, Hashable | None] = {}
         self._reached_by: dict[str, Mapping[str, str] | None] = {}
         self._absent: set[str] = set()
         self._known: set[str] = set()
         #: Tables of which it is to be seen, when a text names them, whether they were committed to.
         self._unsure: set[str] = set()
-        self._answered = False  # by a store, see `_hear_refusal`
+        self._properties: Mapping[str, str] | None = None  # of the table `records`
         self._stored: StoreFiles | None = None
         if self._root.in_store:
             from mirrorlake.lake import store_files  # obstore and fsspec are an extra
@@ -89,12 +91,16 @@ class DuckLake(Reader):
             connection.execute(statement)
         if self._stored is not None:
             connection.register_filesystem(self._stored)
-        table = self._snapshots.get("records") or self._if_there(
-            "records", lambda: (self._root / "records").delta(self.mends, without_files=True)
-        )
-        if table is not None:
-            check_version(table.metadata().configuration, str(self._root))
+        if self._properties is None:
+            self._read_properties()
+        check_version(self._properties or {}, str(self._root))
         return connection
+
+    def _read_properties(self) -> None:
+        table = self._snapshots.get("records") or self._if_there(
+            "records", lambda: self._log("records").opened(without_files=True)
+        )
+        self._properties = {} if table is None else table.metadata().configuration
 
     @property
     def checkpoints(self) -> Path:
@@ -140,15 +146,14 @@ class DuckLake(Reader):
             return None if has_table(self._root, table) else True
         if self._root.options != self._reached_by[table]:
             return None
-        return DeltaLog(self._root / table).is_newest(delta.version(), self._marks[table])
+        return self._log(table).is_newest(delta.version(), self._marks[table])
 
     def _bring_up(self, table: str) -> None:
-        """Read of a table what was committed to it since, and that alone: in a store all of its log
-        costs two requests a commit."""
+        """Read of a table what was committed to it since, and that alone."""
         delta = self._snapshots.pop(table)
         before = delta.version()
         try:
-            delta.update_incremental()
+            self._log(table).follow(delta)
         except (DeltaError, OSError):  # its log was cleaned up meanwhile: it is opened anew
             return
         if delta.version() > before and not BARRED_FEATURES & features_of(delta.protocol()):
@@ -190,10 +195,11 @@ class DuckLake(Reader):
     def _relation(
         self, text: str, args: Mapping[str, object], frames: Frames
     ) -> duckdb.DuckDBPyRelation:
-        query = duckdb_query(self.with_frames(text, frames))
+        query = duckdb_query(with_frames(text, frames))
         if self._stored is not None:
             self._stored.failure = None
         self._make_known(query)
+        self.with_frames(text, frames)
         return self._connection.sql(
             query.text, params={name: args[name] for name in query.parameters & args.keys()}
         )
@@ -229,8 +235,13 @@ class DuckLake(Reader):
         tables = frozenset[str]().union(*map(_made_of, names))
         self._look_again(tables)
         if self._root.in_store:  # else each is opened when it is read
-            self._hear_refusal()
-            self._of_each(self._find, tables - self._snapshots.keys() - self._absent)
+            calls: list[Callable[[], None]] = [
+                partial(self._find, table)
+                for table in tables - self._snapshots.keys() - self._absent
+            ]
+            if self._properties is None and "records" not in tables:
+                calls.append(self._read_properties)
+            side_by_side(lambda call: call(), calls, _AT_ONCE)
 
     def _define(self, names: Iterable[str]) -> None:
         """Make views of the tables and views that a query names, and of what these are made of."""
@@ -271,23 +282,15 @@ class DuckLake(Reader):
         the answers that open it."""
         if not self._root.in_store:
             return opened() if has_table(self._root, table) else None
-        self._hear_refusal()
         try:
             return opened()
         except TableNotFoundError:
             return None
 
-    def _hear_refusal(self) -> None:
-        """Ask a store for a file before tables are opened there: its answer says why it refuses,
-        and a log that it does not show is not taken for a damaged one."""
-        if not self._answered:
-            has_table(self._root, "records")
-            self._answered = True
-
     def opened(self, table: str) -> DeltaTable:
         """A table that is there, as of now. Raises LakeError for one of which files are not the
         rows."""
-        delta = (self._root / table).delta(self.mends)
+        delta = self._log(table).opened()
         if barred := BARRED_FEATURES & features_of(delta.protocol()):
             raise LakeError(
                 f"table {table} of the lake at {self._root} has {', '.join(sorted(barred))}, "
@@ -295,19 +298,28 @@ class DuckLake(Reader):
             )
         return delta
 
+    def _log(self, table: str) -> DeltaLog:
+        """The log of a table, of which a store is asked once."""
+        if table not in self._logs:
+            place = self._root / table
+            copies = self._root.in_store and self.mends
+            self._logs[table] = LogCopy(place) if copies else DeltaLog(place, self.mends)
+        return self._logs[table]
+
     def keeps(self, table: str) -> bool:
         """Whether a table is open."""
         return table in self._snapshots
 
-    def held(self, table: str) -> DeltaTable | None:
+    def held(self, table: str) -> OpenTable | None:
         """See `Reader.held`."""
         with self._use:
-            return None if table in self._unsure else self._snapshots.get(table)
+            delta = None if table in self._unsure else self._snapshots.get(table)
+            return None if delta is None else OpenTable(delta, self._log(table))
 
     def keep(self, table: str, delta: DeltaTable) -> None:
         """Read a table as of this until `refresh`."""
         # Whether it is the newest one is asked then.
-        self._marks[table] = DeltaLog(self._root / table).file_of(delta.version()).mark()
+        self._marks[table] = self._log(table).mark_of(delta.version())
         self._reached_by[table] = self._root.options
         self._snapshots[table] = delta
 

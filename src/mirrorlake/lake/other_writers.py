@@ -16,7 +16,7 @@ from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.place import Place
-from mirrorlake.lake.reader import NONE
+from mirrorlake.lake.reader import NONE, OpenTable
 from mirrorlake.threads import side_by_side
 
 #: How many of a table's newest commits are looked at where it is not known which are new: some
@@ -65,23 +65,25 @@ def is_one_writer(root: Place, registered: bool) -> bool:
 
 
 def newest_by_others(
-    root: Place | None, registered: bool, open_at: Mapping[str, int] = NONE
+    root: Place | None, registered: bool, held: Mapping[str, OpenTable] = NONE
 ) -> list[str]:
     """A sentence for each table and program that is not mirrorlake, of the newest commits of a lake
     that only mirrorlake may commit to; of tables that who asks has open, up to that version. Asks
     nothing of any other lake. Raises OSError."""
     if root is None or not is_one_writer(root, registered):
         return []
-    by_table = side_by_side(partial(_newest_of, root, open_at), TABLES)
+    by_table = side_by_side(partial(_newest_of, root, held), TABLES)
     return [commit.error.message for commits in by_table for commit in commits]
 
 
-def _newest_of(root: Place, open_at: Mapping[str, int], table: str) -> list[OtherCommit]:
-    log, newest = DeltaLog(root / table), open_at.get(table)
-    if newest is None:
-        behind = max(-1, log.newest_checkpoint() - NEWEST)
-        return _by_others(log, table, log.versions(behind)[-NEWEST:])
-    return _by_others(log, table, range(max(0, newest + 1 - NEWEST), newest + 1))
+def _newest_of(root: Place, held: Mapping[str, OpenTable], table: str) -> list[OtherCommit]:
+    if table in held:
+        newest = held[table].delta.version()
+        versions = range(max(0, newest + 1 - NEWEST), newest + 1)
+        return _by_others(held[table].log, table, versions)
+    log = DeltaLog(root / table)
+    behind = max(-1, log.newest_checkpoint() - NEWEST)
+    return _by_others(log, table, log.versions(behind)[-NEWEST:])
 
 
 def _by_others(log: DeltaLog, table: str, versions: Iterable[int]) -> list[OtherCommit]:

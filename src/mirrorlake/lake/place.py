@@ -113,6 +113,10 @@ class Place(ABC):
     def read(self) -> bytes:
         """The file. Raises FileNotFoundError, OSError."""
 
+    def read_marked(self) -> tuple[bytes, Hashable | None]:
+        """The file and its `mark`. Raises FileNotFoundError, OSError."""
+        return self.read(), self.mark()
+
     @abstractmethod
     def mark(self) -> Hashable | None:
         """What tells the file from another one that was made here; None where there is none."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from mirrorlake.lake.definitions import sql_text
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import DeltaTable
 
+    from mirrorlake.lake.delta_log import DeltaLog
     from mirrorlake.lake.place import Place
 
 
@@ -69,6 +70,13 @@ def one_of(column: str, names: Iterable[str]) -> tuple[str, dict[str, object]]:
     return f"{column} IN ({', '.join(f':{name}' for name in parameters)})", parameters
 
 
+class OpenTable(NamedTuple):
+    """A table as a reader has it open, and its log, of which it may have read what counts."""
+
+    delta: "DeltaTable"
+    log: "DeltaLog"
+
+
 class Reader(ABC):
     """A lake that is read. `engine` is what the engine is called in a sentence, `directory` where
     its files are, None in a catalog."""
@@ -103,7 +111,7 @@ class Reader(ABC):
         """Tables and views that are about to be asked for: where an answer of the lake's store
         takes its time, their tables are opened side by side. They are ready to be asked then."""
 
-    def held(self, table: str) -> "DeltaTable | None":
+    def held(self, table: str) -> OpenTable | None:
         """A table as this reader has it open, until `refresh`; None where it has not, or reads by
         something else."""
         return None

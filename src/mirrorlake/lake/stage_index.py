@@ -174,7 +174,7 @@ class _LocalStage(_Source):
             self._copy.fill(index)
         reader, self._reader = self._reader, None
         held = None if reader is None else reader.held("records")
-        version, files = self._log.snapshot() if held is None else version_and_files(held)
+        version, files = self._log.snapshot() if held is None else version_and_files(held.delta)
         files = files.sort_by([("modification_time", "ascending"), ("path", "ascending")])
         names = files["path"].to_pylist()
         paths = [f"{self._log.table}/{name}" for name in names]
@@ -184,7 +184,7 @@ class _LocalStage(_Source):
         fresh = [at for at, path in enumerate(paths) if path not in index.numbers()]
         by_statistics = ranges_from_statistics(files.take(int64s(fresh)))
         unknown = {names[number]: at for at, number in enumerate(fresh) if at not in by_statistics}
-        by_statistics |= self._stated(unknown, version)
+        by_statistics |= _stated(self._log if held is None else held.log, unknown, version)
         left = [number for at, number in enumerate(fresh) if at not in by_statistics]
         constants = constants_of(files.take(int64s(left)))
         counts: list[int | None] = [None] * len(left)
@@ -212,15 +212,6 @@ class _LocalStage(_Source):
         if held is not None:  # as it was when the reader opened it
             self.follow(index)
         return index
-
-    def _stated(self, files: Mapping[str, int], version: int) -> dict[int, list[StagedRange]]:
-        """What the log says of files of several partitions, by their numbers; delta-rs does not
-        know it."""
-        statistics = self._log.statistics(version) if files else ()
-        ranges = (
-            (files[path], ranges_from_commit(text)) for path, text in statistics if path in files
-        )
-        return {number: of_file for number, of_file in ranges if of_file is not None}
 
     def follow(self, index: StageIndex) -> None:
         """Take over the commits behind the index's version."""
@@ -262,6 +253,14 @@ class _LocalStage(_Source):
         index.deletions += commit.deletes
         index.apply(added, removed, index.version + 1)
         self._copy.note(index, len(added))
+
+
+def _stated(log: DeltaLog, files: Mapping[str, int], version: int) -> dict[int, list[StagedRange]]:
+    """What the log says of files of several partitions, by their numbers; delta-rs does not know
+    it."""
+    statistics = log.statistics(version) if files else ()
+    ranges = ((files[path], ranges_from_commit(text)) for path, text in statistics if path in files)
+    return {number: of_file for number, of_file in ranges if of_file is not None}
 
 
 class _SparkStage(_Source):

@@ -4,6 +4,7 @@ of its own, which it would download.
 Files of a table never change: a small one is read at once, and kept for who opens it again.
 """
 
+import threading
 import time
 from datetime import datetime, timezone
 from typing import Any
@@ -18,12 +19,16 @@ from mirrorlake.lake.arrow_values import int64s, table_of
 from mirrorlake.lake.delta_log import layout_of
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.remote_place import IN_MEMORY, RemotePlace
+from mirrorlake.threads import side_by_side
 
 with needs("stores"):
     from fsspec import AbstractFileSystem
 
 #: So many bytes of files that are read at once are kept: DuckDB opens a file several times.
 _KEPT = 64 << 20
+#: So many small files of a table are read side by side: DuckDB itself waits for one in each of its
+#: threads.
+_TOGETHER = 16
 #: Files of rows with `batch_id`, a time in ms, that is older than this are old ones.
 _YOUNG_MS = 25 * 3_600_000
 _BEGAN = datetime(2020, 1, 1, tzinfo=timezone.utc)
@@ -45,6 +50,8 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no typ
         assert isinstance(place, RemotePlace)
         self._place = place
         self._small: dict[str, bytes] = {}
+        self._reading = threading.Lock()
+        self._next: dict[str, str] = {}  # which young file of a table is read behind another one
         self.sizes: dict[str, int] = {}
         self.failure: OSError | None = None
 
@@ -78,6 +85,8 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no typ
             part, variable = files.take(int64s(numbers)), f"{view} {age}"
             names = [f"{folder}{path}" for path in part["path"].to_pylist()]
             self.sizes.update(zip(names, part["size_bytes"].to_pylist(), strict=True))
+            if age == "young":
+                self._next.update(zip(names, [*names[1:], ""], strict=False))
             connection.execute(f'SET VARIABLE "{variable}" = $names', {"names": names})
             count = f"explicit_cardinality = {pc.sum(part['num_records']).as_py() or 0}"
             read = ", ".join([f"getvariable('{variable}')", *options, count])
@@ -100,15 +109,29 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no typ
         self.failure = error
 
     def _opened(self, path: str) -> Any:
-        file = self._place / self._strip_protocol(path)
-        if path not in self._small:
-            size = self.sizes[path]
-            if size > IN_MEMORY:
-                return file.open(size, self._note)
-            while self._small and sum(map(len, self._small.values())) + size > _KEPT:
-                self._small.pop(next(iter(self._small)), None)
-            self._small[path] = file.read()
-        return pa.BufferReader(self._small[path])
+        if (size := self.sizes[path]) > IN_MEMORY:
+            return self._file(path).open(size, self._note)
+        with self._reading:
+            if path not in self._small:
+                self._read(path)
+            return pa.BufferReader(self._small[path])
+
+    def _file(self, path: str) -> RemotePlace:
+        return self._place / str(self._strip_protocol(path))
+
+    def _read(self, path: str) -> None:
+        """Read a file, and those behind it that are small and were not read yet."""
+        wanted, size = [path], self.sizes[path]
+        while len(wanted) < _TOGETHER and (path := self._next.get(path, "")):
+            if path not in self._small:
+                size += self.sizes[path]
+                if size > IN_MEMORY:
+                    break
+                wanted.append(path)
+        while self._small and sum(map(len, self._small.values())) + size > _KEPT:
+            self._small.pop(next(iter(self._small)))
+        contents = side_by_side(lambda path: self._file(path).read(), wanted, _TOGETHER)
+        self._small.update(zip(wanted, contents, strict=True))
 
     def size(self, path: str) -> int:
         """How many bytes a file has."""

@@ -57,7 +57,16 @@ class StorePlace(RemotePlace):
 
     def read(self) -> bytes:
         """See `Place.read`."""
-        return bytes(_asked(lambda: obstore.get(self._store, self._key).bytes()))
+        return self.read_marked()[0]
+
+    def read_marked(self) -> tuple[bytes, Hashable | None]:
+        """See `Place.read_marked`."""
+
+        def got() -> tuple[bytes, Hashable | None]:
+            answer = obstore.get(self._store, self._key)
+            return bytes(answer.bytes()), _mark_of(answer.meta)
+
+        return _asked(got)
 
     def mark(self) -> Hashable | None:
         """See `Place.mark`."""
@@ -70,7 +79,7 @@ class StorePlace(RemotePlace):
             if "status code: 4" in str(error):  # no HEAD has a body, where the store says why
                 self.read()
             raise
-        return head["e_tag"], head["last_modified"]
+        return _mark_of(head)
 
     def _put_new(self, content: bytes) -> None:
         with _as_os_errors():
@@ -100,6 +109,10 @@ class StorePlace(RemotePlace):
         return bytes(
             _asked(lambda: obstore.get_range(self._store, self._key, start=first, end=end))
         )
+
+
+def _mark_of(meta: Any) -> Hashable:
+    return meta["e_tag"], meta["last_modified"]
 
 
 @lru_cache(maxsize=64)

@@ -9,6 +9,7 @@ from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
 from mirrorlake.groups.shared_topics import Direction, Route
 from mirrorlake.groups.view import read_groups
 from mirrorlake.lake.other_logs import inexact_reasons
+from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import translate, translate_all
 from mirrorlake.library.flows import Opened
 from mirrorlake.library.group_answers import Groups, Migrated, Moves, Position
@@ -39,9 +40,10 @@ class Positions(Opened):
         self._check(flow)
         if offset < 0 or partition < 0:
             raise InputError("partition and offset count from 0; give the offset that is read next")
-        there = translate(self.internals.reader, flow, topic, partition, offset, reverse=reverse)
+        reader = self.internals.reader
+        there = translate(reader, flow, topic, partition, offset, reverse=reverse)
         asked = (topic, partition, offset)
-        return self._told(flow, {asked: there}, reverse)[asked]
+        return _told(reader, flow, {asked: there}, reverse)[asked]
 
     def translate_all(
         self, flow: str, positions: Iterable[TopicPartitionOffset], *, reverse: bool = False
@@ -61,8 +63,8 @@ class Positions(Opened):
         """
         self._check(flow)
         self.internals.check_there()
-        translated = translate_all(self.internals.reader, flow, positions, reverse)
-        return self._told(flow, translated, reverse)
+        reader = self.internals.reader
+        return _told(reader, flow, translate_all(reader, flow, positions, reverse), reverse)
 
     def groups(self, flow: str, groups: Sequence[str] | None = None) -> Groups:
         """Where consumer groups stand on both sides of a flow, and what a failover now would mean.
@@ -154,19 +156,6 @@ class Positions(Opened):
         lake = None if dry_run else self.internals.writable
         return Migrated.from_document(migrate(lake, self._route(self._resolved(flow)), wave))
 
-    def _told(
-        self, flow: str, translated: Mapping[TopicPartitionOffset, Translated], reverse: bool
-    ) -> dict[TopicPartitionOffset, Position]:
-        """Translated positions, each with why it is not exact, where it is not."""
-        reader = self.internals.reader
-        reasons = inexact_reasons(reader, flow, translated, reverse) if translated else {}
-        return {
-            key: Position(
-                there.topic, there.partition, there.offset, key not in reasons, reasons.get(key)
-            )
-            for key, there in translated.items()
-        }
-
     def _move(self, flow: str, reverse: bool, groups: Sequence[str] | None, **how: bool) -> Moves:
         """Move groups, which is recorded as a run of MLflow; what would be moved starts no session,
         and is not recorded."""
@@ -201,3 +190,19 @@ class Positions(Opened):
         decides, and it does of a replay or a restore."""
         if self.internals.has_topology and not is_resend(flow):
             self.flows[flow]
+
+
+def _told(
+    reader: Reader,
+    flow: str,
+    translated: Mapping[TopicPartitionOffset, Translated],
+    reverse: bool,
+) -> dict[TopicPartitionOffset, Position]:
+    """Translated positions, each with why it is not exact, where it is not."""
+    reasons = inexact_reasons(reader, flow, translated, reverse) if translated else {}
+    return {
+        key: Position(
+            there.topic, there.partition, there.offset, key not in reasons, reasons.get(key)
+        )
+        for key, there in translated.items()
+    }

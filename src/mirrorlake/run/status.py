@@ -122,11 +122,11 @@ def _full_disk(lake: Reader) -> list[str]:
 def _asked_for_others(lake: Reader, location: Location | None) -> Future[list[str]]:
     """Commits of other programs (`newest_by_others`), asked for beside the rest; `location` is what
     the topology file says of the lake."""
-    open_at = {table: held.version() for table in TABLES if (held := lake.held(table)) is not None}
+    open_now = {table: held for table in TABLES if (held := lake.held(table)) is not None}
     # a catalog's own tables are Spark's
     root = lake.directory if location is None or location.path is not None else None
     named = location is not None and location.catalog is not None
-    return in_thread("commits of others", partial(newest_by_others, root, named, open_at))
+    return in_thread("commits of others", partial(newest_by_others, root, named, open_now))
 
 
 def _by_topology(

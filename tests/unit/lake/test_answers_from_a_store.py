@@ -12,7 +12,7 @@ import pytest
 from deltalake.transaction import AddAction
 
 from mirrorlake.lake.definitions import TABLES, rows_of
-from mirrorlake.lake.delta_log import DeltaLog, layout_of
+from mirrorlake.lake.delta_log import DeltaLog, files_of, layout_of
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.layout import in_layout
 from mirrorlake.lake.own_commit_tables import OwnCommitTables
@@ -133,6 +133,50 @@ def test_what_a_question_names_is_opened_side_by_side(
         assert lake.table_rows("partition_status") == []
         link.fault = lambda _request: None
         assert not together.alone and together.tables > {"positions", "latency"}
+
+
+def incidents(place: Place, count: int) -> OwnCommitTables:
+    """A table with a small file for each of some rows."""
+    tables = OwnCommitTables(place)
+    tables.create("incidents")
+    for number in range(count):
+        incident = {"flow": "east->west", "at": NOW, "kind": "k", "incident_id": str(number)}
+        tables.append("incidents", rows_of("incidents", [incident]))
+    return tables
+
+
+def test_small_files_of_a_table_are_read_side_by_side(
+    link: StoreLink, place: Place, tmp_path: Path
+) -> None:
+    """However few threads DuckDB has."""
+    incidents(place, 12)
+    lake = DuckLake(place, tmp_path / "nothing yet")
+    lake.open_together(["incidents"])
+    met, alone, before = threading.Barrier(12), list[str](), len(link.requests)
+
+    def together(request: Request) -> Fault | None:
+        try:
+            met.wait(10)
+        except threading.BrokenBarrierError:
+            alone.append(request.key)
+        return None
+
+    link.fault = together
+    assert len(lake.table_rows("incidents")) == 12
+    link.fault = lambda _request: None
+    assert not alone and link.counted(before) == {"GET": 12}
+
+
+def test_no_file_is_read_that_the_table_has_no_more(place: Place, tmp_path: Path) -> None:
+    incidents(place, 3)
+    lake, log = DuckLake(place, tmp_path / "nothing yet"), DeltaLog(place / "incidents")
+    lake.open_together(["incidents"])
+    version, files = log.newest(), files_of(log.opened())
+    *_, last = files
+    assert replace_files(log, version, {last: files[last]}, []) == version + 1
+    (log.table / last).delete()
+    lake.refresh()
+    assert len(lake.table_rows("incidents")) == 2
 
 
 def test_what_was_opened_together_is_ready(link: StoreLink, place: Place, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`translate` calls exact only what is of a log that the source has still, as far as the lake
 knows."""
 
+from collections import Counter
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.incidents import Incident, IncidentKey, Incidents
 from mirrorlake.lake.lake import Lake
 from tests.support.lake_rows import FLOW, append, no_session, opened, run_row, write_file
+from tests.support.object_store import KEY, SECRET, Store
+from tests.support.store_link import link_to
 
 AT, MIRROR = ("orders", 0, 5), ("east.orders", 0, 5)
 
@@ -90,3 +93,20 @@ def test_a_log_that_went_back_is_another_one_behind_that(
     assert all(exact or "orders-0: its log went back" in reason for *_, reason in told(tmp_path))
     begin(lake, 1, partition=0, first_offset=first)
     assert [sure for _, sure, _ in told(tmp_path)] == [exact] * 2, "nothing is mirrored of it yet"
+
+
+def test_a_store_is_asked_for_each_thing_once(
+    object_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reasons are read of the tables as they were when the position was translated."""
+    monkeypatch.setenv(KEY, SECRET)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    file = write_file(tmp_path)
+    with link_to(object_store.address) as link:
+        Store(link.address).hold(file, "translated")
+        made = opened(no_session, file)[0]
+        append(made, "offset_map", [run_row(0, 9)])
+        lake, before = mirrorlake.open(file), len(link.requests)
+        assert lake.translate(FLOW, *AT).exact
+        asked = Counter((each.kind, each.key) for each in link.requests[before:])
+    assert {what: times for what, times in asked.items() if times > 1 or what[0] == "HEAD"} == {}
