@@ -5,7 +5,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from mirrorlake.lake.definitions import rows_of
-from mirrorlake.lake.own_commit_tables import OwnCommitTables
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.place import FolderPlace
 from tests.support.disks import power_disk
@@ -22,19 +21,19 @@ def _batches(tables: PathTables) -> list[int]:
 
 
 def test_what_was_committed_is_there_after_a_loss_of_power(tmp_path: Path) -> None:
-    """By commits of ours and of delta-rs', after a checkpoint of the log and behind it."""
+    """After a checkpoint of the log and behind it."""
     with power_disk(tmp_path / "disk", 60) as disk:
         lake = FolderPlace(disk.place / "lake")
-        OwnCommitTables(lake).create(TABLE)
+        PathTables(lake).create(TABLE)
         disk.lose_power()
-        assert _batches(OwnCommitTables(lake)) == []
-        for number, kind in enumerate((OwnCommitTables, PathTables)):
-            tables, first = kind(lake), 10 * number
+        assert _batches(PathTables(lake)) == []
+        for number in range(2):
+            tables, first = PathTables(lake), 10 * number
             for batch in range(first, first + 5):
                 tables.append(TABLE, _rows(batch), "app", batch)
             disk.lose_power()
-            assert _batches(kind(lake)) == list(range(first + 5))
-            tables = kind(lake)
+            assert _batches(PathTables(lake)) == list(range(first + 5))
+            tables = PathTables(lake)
             for batch in range(first + 5, first + 10):
                 tables.append(TABLE, _rows(batch), "app", batch)
             tables.compact(TABLE)
@@ -44,7 +43,7 @@ def test_what_was_committed_is_there_after_a_loss_of_power(tmp_path: Path) -> No
                 commit.unlink()  # as half an hour later
             tables.set_properties(TABLE, {"a.property": str(number)})
             disk.lose_power()
-            tables = kind(lake)
+            tables = PathTables(lake)
             assert _batches(tables) == list(range(first + 10))
             assert tables.properties(TABLE)["a.property"] == str(number)
             assert tables.application_version(TABLE, "app") == first + 9

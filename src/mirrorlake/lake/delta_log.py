@@ -8,7 +8,7 @@ table, a `remove` one that is not any more
 """
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import unquote
@@ -33,6 +33,9 @@ PLAIN_FEATURES = frozenset(
     allowColumnDefaults timestampNtz vacuumProtocolCheck
     """.split()
 )
+#: What a column is called in files; and properties by which a table has rows checked when they are
+#: written.
+_IN_FILES, _CHECKS = "delta.columnMapping.physicalName", "delta.constraints."
 
 
 def features_of(protocol: ProtocolVersions) -> set[str]:
@@ -41,13 +44,22 @@ def features_of(protocol: ProtocolVersions) -> set[str]:
     return named | ({"columnMapping"} if protocol.min_reader_version == 2 else set())
 
 
-def why_not_by_hand(table: DeltaTable) -> str | None:
+def why_not_by_hand(table: DeltaTable, known: Set[str] = PLAIN_FEATURES) -> str | None:
     """Why the rows of a table's files must not be put into other files by a commit of our own; None
-    if they may be."""
-    unknown = features_of(table.protocol()) - PLAIN_FEATURES
-    if unknown:
+    if they may be. `known` are the features that ask nothing of it."""
+    if unknown := features_of(table.protocol()) - known:
         return f"it has {', '.join(sorted(unknown))}"
     return "it is partitioned" if table.metadata().partition_columns else None
+
+
+def why_not_appended(table: DeltaTable) -> str | None:
+    """Why a commit of our own must not add files to a table; None if it may."""
+    fields = table.schema().fields
+    if any(field.metadata.get(_IN_FILES, field.name) != field.name for field in fields):
+        return "it has a column that its files have under another name"
+    if any(name.startswith(_CHECKS) for name in table.metadata().configuration):
+        return "it has constraints, which only other writers check"
+    return why_not_by_hand(table, PLAIN_FEATURES | BARRED_FEATURES | {"v2Checkpoint"})
 
 
 @dataclass(frozen=True)

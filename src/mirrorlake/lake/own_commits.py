@@ -1,5 +1,5 @@
 """Commits that are written here: files of a table that take the place of others, in the order of
-their rows; and what is appended to one (`lake/own_commit_tables.py`).
+their rows; and what is appended to one (`lake/followed_log.py`).
 
 delta-rs has no commit that names files to be removed, and what it rewrites it does in an order of
 its own; a flow that reads offsets out of order has to sort. The commit is Delta's: `add`, `remove`

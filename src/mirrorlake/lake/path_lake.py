@@ -18,7 +18,6 @@ from mirrorlake.lake.folder import has_table, leases_at, quoted, schema_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.layout import log_properties
 from mirrorlake.lake.other_writers import is_one_writer
-from mirrorlake.lake.own_commit_tables import OwnCommitTables
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.reader import NONE, Frame, Reader
@@ -52,7 +51,7 @@ class PathLake(Lake):
         super().__init__(opening, schema_of(root), root, checkpoints)
         self.root = root
         self.one_writer = is_one_writer(root, registered)
-        self.tables: PathTables = OwnCommitTables(root)
+        self.tables = PathTables(root)
 
     @property
     def place(self) -> str:

@@ -1,5 +1,5 @@
-"""The tables of a lake at a path or URL, made and written by delta-rs; small commits go by
-`lake/own_commit_tables.py`.
+"""The tables of a lake at a path or URL, made and kept small by delta-rs. What is appended to them,
+and changes of small ones, are commits of our own (`lake/followed_log.py`).
 
 Commits of two processes are Delta's like any others: the second of two tries again on top of the
 first. Those that replace files of a table of any size are made in `lake/folder_upkeep.py`.
@@ -11,17 +11,19 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
+from deltalake import DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction
 
 from mirrorlake.lake.definitions import definition
-from mirrorlake.lake.delta_log import DeltaLog, features_of, files_of, layout_of
+from mirrorlake.lake.delta_log import DeltaLog, features_of, files_of
 from mirrorlake.lake.folder import HINT, has_table
-from mirrorlake.lake.layout import FOLLOWED, add_missing_columns, in_layout, log_properties
+from mirrorlake.lake.followed_log import FollowedLog
+from mirrorlake.lake.layout import FOLLOWED, add_missing_columns, log_properties
+from mirrorlake.lake.log_repair import hinted
 from mirrorlake.lake.old_commits import shorten
 from mirrorlake.lake.owners import is_done, next_owner
 from mirrorlake.lake.place import Place, place_of
@@ -37,6 +39,10 @@ _OWN_KNOWN = 1000
 #: ms while there are few, and 50 ms when there are some hundred. Below a hundred files, with those
 #: of two turns of `run/upkeep.py`.
 COMPACT_AFTER = 80
+#: Versions of a table between checkpoints of its log, where nothing else writes them: Delta's own
+#: default. In a store, where each is a request or two for all who open the table, fewer while the
+#: checkpoint, which is written again as a whole, is small: one for so many of its actions.
+_CHECKPOINT_EVERY, _IN_STORE, _ACTIONS_EACH = 100, 20, 200
 _HOUR = 3600.0
 
 
@@ -46,7 +52,7 @@ class PathTables:
 
     def __init__(self, place: Place | Path) -> None:
         self.place = place_of(place)
-        self._open: dict[str, DeltaTable] = {}
+        self._logs: dict[str, FollowedLog] = {}
         self._locks: dict[str, threading.RLock] = {}
         self._use = threading.Lock()
         self._commits: dict[str, int] = {}
@@ -58,6 +64,7 @@ class PathTables:
         self.kept_up = False
         self._logs_due: set[str] = set()
         self._checkpoints: dict[str, int] = {}  # the newest of this process
+        self._actions: dict[str, int] = {}  # in these
         self._keeping = threading.RLock()
         self._kept: dict[str, tuple[DeltaTable, Mapping[str, str] | None]] = {}
 
@@ -109,42 +116,31 @@ class PathTables:
     def version(self, table: str) -> int:
         """The newest committed version of a table."""
         with self._lock(table):
-            return self._now(table).version()
+            return self._log(table).newest()
 
     def append(
         self, table: str, rows: pa.Table, application: str | None = None, version: int = 0
     ) -> None:
-        """See `Lake.append`; no rows at all still note down the application's version."""
-
-        def commit(delta: DeltaTable, properties: CommitProperties | None) -> None:
-            fitting = in_layout(rows, layout_of(delta))
-            write_deltalake(delta, fitting, mode="append", commit_properties=properties)
-
-        self._committed(table, commit, application, version)
+        """See `Lake.append`; no rows at all still note down the application's version. Raises
+        LakeError, as all that commits, where the table asks for what is not known here."""
+        self._add(table, lambda log: log.written(rows), application, version)
 
     def add_files(
         self, table: str, files: Sequence[AddAction], application: str, version: int
     ) -> None:
         """Make Parquet files that lie in the table's directory a part of it, in one commit;
         idempotent as `append`."""
-
-        def commit(delta: DeltaTable, properties: CommitProperties | None) -> None:
-            delta.create_write_transaction(
-                list(files), "append", delta.schema(), commit_properties=properties
-            )
-
-        self._committed(table, commit, application, version)
+        self._add(table, lambda _: list(map(_added, files)), application, version)
 
     def rewrite(self, table: str, change: Callable[[pa.Table], pa.Table | None]) -> None:
         """Replace the rows of a small table by what `change` makes of them; None leaves them as
         they are. What others commit meanwhile is not lost: then it is asked again."""
 
-        def replaced(delta: DeltaTable) -> None:
-            rows = change(delta.to_pyarrow_table())
-            if rows is not None:
-                write_deltalake(delta, in_layout(rows, layout_of(delta)), mode="overwrite")
+        def replaced(log: FollowedLog) -> bool | None:
+            rows = change(self._now(table).to_pyarrow_table())
+            return None if rows is None else log.commit(log.replaced_by(rows), operation="MERGE")
 
-        self._commit_with_retries(table, replaced)
+        self._until_committed(table, replaced)
 
     def fence(self, table: str, application: str, version: int) -> None:
         """See to it that appends of an application below a version, those on their way included,
@@ -153,21 +149,23 @@ class PathTables:
 
     def take_over(self, table: str, application: str, least: int) -> int:
         """See `Lake.take_over`."""
+        number = least
 
-        def taken(delta: DeltaTable) -> int:
-            number = next_owner(delta.transaction_version(application), least)
-            none = in_layout(definition(table).rows.empty_table(), layout_of(delta))
-            owner = CommitProperties(app_transactions=[Transaction(application, number)])
-            write_deltalake(delta, none, mode="append", commit_properties=owner)
-            self._count(table)
-            return number
+        def taken(log: FollowedLog) -> bool:
+            nonlocal number
+            log.newest()
+            number = next_owner(log.application_version(application), least)
+            return log.commit([], application, number)
 
-        return self._commit_with_retries(table, taken)
+        self._until_committed(table, taken)
+        return number
 
     def application_version(self, table: str, application: str) -> int | None:
         """How far an application has come, as of now; None where it never appended."""
         with self._lock(table):
-            return self._now(table).transaction_version(application)
+            log = self._log(table)
+            log.newest()
+            return log.application_version(application)
 
     def set_properties(self, table: str, properties: Mapping[str, str]) -> None:
         """Give a table properties; one that has them, perhaps by an attempt whose answer was lost,
@@ -177,7 +175,8 @@ class PathTables:
             if not properties.items() <= delta.metadata().configuration.items():
                 delta.alter.set_table_properties(dict(properties), raise_if_not_exists=False)
 
-        self._commit_with_retries(table, given)
+        with self._lock(table):
+            self._retried(table, lambda: self._synced(table, self._now(table), given))
 
     def compact(self, table: str) -> list[Place]:
         """Make one file of many small ones, the newest rows first; returns those that were
@@ -236,6 +235,10 @@ class PathTables:
 
     def _follow_from(self, table: str, delta: DeltaTable) -> None:
         """Let what commits go by a newer snapshot: what one of long ago is made of is deleted."""
+        with self._lock(table):
+            if table in self._logs:
+                self._logs[table].table = delta
+                self._logs[table].newest()  # what made it compact is there: no append meets it
 
     def logs_due(self) -> list[str]:
         """The tables whose logs are to have a checkpoint, where `kept_up` leaves that to others."""
@@ -248,6 +251,9 @@ class PathTables:
         log.checkpoint_of(delta.version()).sync()
         (log.folder / HINT).sync()
         log.folder.sync()
+        if self.place.in_store:
+            hint = hinted(log.folder)
+            self._actions[table] = 0 if hint is None else hint.actions
 
     def not_own(self, table: str, newest: int) -> tuple[int, list[int]]:
         """The newest version of a table that this process has come by (-1: none); and of those up
@@ -272,52 +278,79 @@ class PathTables:
     def known_version(self, table: str) -> int | None:
         """The newest version that this process has come by; None of a table that it did not
         open."""
-        delta = self._open.get(table)
-        return None if delta is None else delta.version()
+        log = self._logs.get(table)
+        return None if log is None else log.version
 
     def check_there(self) -> None:
         """Raise LakeError where a table that this process commits to was deleted meanwhile, or made
-        again, as far as that is known without asking much."""
+        again, as far as that is known without asking much: in a store of the stage alone."""
+        for table in {"records"} if self.place.in_store else {"records", *self._logs}:
+            with self._lock(table):
+                log = self._log(table)
+                log.check_there()
+                if not self.place.in_store:
+                    log.newest()  # by which the next look goes, also where others commit alone
 
     def due(self) -> list[str]:
         """The tables to which this process has committed often since they were compact."""
         commits = self._commits.copy()  # others commit to further tables meanwhile
         return [table for table, count in commits.items() if count >= COMPACT_AFTER]
 
-    def _count(self, table: str, version: int | None = None) -> None:
-        """Count an append, and the version that it made, where that is known."""
-        if version is not None:
-            self._own.setdefault(table, deque(maxlen=_OWN_KNOWN)).append(version)
-        self._commits[table] = self._commits.get(table, 0) + 1
-
-    def _committed(
+    def _add(
         self,
         table: str,
-        commit: Callable[[DeltaTable, CommitProperties | None], None],
+        made: Callable[[FollowedLog], list[dict[str, Any]]],
         application: str | None,
         version: int,
     ) -> None:
-        """Commit, unless the application has come as far; again where another process commits at
-        the same time. Raises Fenced where it has come further."""
+        """Commit what `made` puts into the store, once, unless the application has come as far.
+        Raises Fenced where it has come further."""
+        added: list[dict[str, Any]] | None = None
 
-        def committed(delta: DeltaTable) -> None:
-            properties = None
+        def commit(log: FollowedLog) -> bool | None:
+            nonlocal added
             if application is not None:
-                known = delta.transaction_version(application)
+                known = log.application_version(application)
                 if is_done(table, application, known, version):
-                    return
-                properties = CommitProperties(app_transactions=[Transaction(application, version)])
-            before = delta.version()
-            commit(delta, properties)
-            self._count(table, delta.version() if delta.version() > before else None)
+                    return None
+            added = made(log) if added is None else added
+            return log.commit(added, application, version)
 
-        self._commit_with_retries(table, committed)
+        self._until_committed(table, commit)
 
-    def _commit_with_retries(self, table: str, work: Callable[[DeltaTable], T]) -> T:
-        """Do what commits to a table, as it is now; again where another process has changed it
-        meanwhile."""
+    def _until_committed(self, table: str, commit: Callable[[FollowedLog], bool | None]) -> None:
+        """Have a commit made behind those that are there: once more where it returns False, since
+        another one came before; None where there is nothing to commit."""
         with self._lock(table):
-            return self._retried(table, lambda: self._synced(table, self._now(table), work))
+            log = self._log(table)
+            log.check()
+            while (done := commit(log)) is False:
+                log.check()
+            if done:
+                self._count(table, log.version)
+
+    def _count(self, table: str, version: int) -> None:
+        """Count a commit of ours, and have the log get its checkpoint where that is due."""
+        self._own.setdefault(table, deque(maxlen=_OWN_KNOWN)).append(version)
+        self._commits[table] = self._commits.get(table, 0) + 1
+        if not self._is_due(table, version):
+            return
+        if self.kept_up:
+            self._logs_due.add(table)
+            return
+        self._checkpoints[table] = version
+        try:
+            self._checkpoint(table, self._now(table))
+        except (DeltaError, OSError, ValueError) as error:  # the last of a hint that is damaged
+            logger.warning("the log of table %s has no newer checkpoint: %s", table, error)
+
+    def _is_due(self, table: str, version: int) -> bool:
+        """Whether the log has gone so far behind its checkpoint; where this process wrote none, the
+        number of the commit says so, of however many processes."""
+        newest, every = self._checkpoints.get(table), _CHECKPOINT_EVERY
+        if self.place.in_store:
+            every = min(every, max(_IN_STORE, self._actions.get(table, 0) // _ACTIONS_EACH))
+        return version % every == 0 if newest is None else version >= newest + every
 
     def _retried(self, table: str, work: Callable[[], T]) -> T:
         for _ in range(_ATTEMPTS - 1):
@@ -338,16 +371,20 @@ class PathTables:
         with self._use:
             return self._locks.setdefault(table, threading.RLock())
 
+    def _log(self, table: str) -> FollowedLog:
+        if table not in self._logs:
+            self._logs[table] = FollowedLog(self.place / table, lambda: self._opened(table))
+        return self._logs[table]
+
     def _now(self, table: str) -> DeltaTable:
-        """The table as of its newest commit, with what one of an earlier version lacks."""
-        known = self._open.get(table)
-        if known is not None:
-            known.update_incremental()
-            return known
-        self._open[table] = self._opened(table)
-        return self._open[table]
+        """The table as of its newest commit."""
+        log = self._log(table)
+        if log.newest() != log.table.version():
+            log.table.update_incremental()
+        return log.table
 
     def _opened(self, table: str) -> DeltaTable:
+        """The table as of now, with what one of an earlier version lacks."""
         place = self.place / table
         delta = place.delta()
         before = delta.version()
@@ -356,3 +393,8 @@ class PathTables:
         changed = place.delta()
         DeltaLog(place).sync(before, changed.version())
         return changed
+
+
+def _added(file: AddAction) -> dict[str, Any]:
+    add = {"path": file.path, "partitionValues": {}, "size": file.size, "stats": file.stats}
+    return {"add": {**add, "modificationTime": file.modification_time, "dataChange": True}}

@@ -15,8 +15,8 @@ from mirrorlake.lake.definitions import TABLES, rows_of
 from mirrorlake.lake.delta_log import DeltaLog, files_of, layout_of
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.layout import in_layout
-from mirrorlake.lake.own_commit_tables import OwnCommitTables
 from mirrorlake.lake.own_commits import NewFile, keys_of, replace_files
+from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.run.status import read_status
@@ -46,7 +46,7 @@ def test_status_opens_no_file_of_the_stage_however_many_there_are(
     """Files of several partitions, of earlier days, none of which is there. All that is staged is
     in the map, and of what came today, between whose records the source has a marker, the rows are
     compared."""
-    tables, asked = OwnCommitTables(place), []
+    tables, asked = PathTables(place), []
     for table in ("records", "offset_map", "objectives"):
         tables.create(table)
     flow = {"flow": "east->west", "enabled": True, "gaps": True, "mode": "once", "since": NOW}
@@ -83,7 +83,7 @@ def test_a_question_asks_for_no_table_but_those_that_it_names(
     link: StoreLink, place: Place, tmp_path: Path
 ) -> None:
     """Whatever else was asked for before: at a start each thread asks some things."""
-    tables = OwnCommitTables(place)
+    tables = PathTables(place)
     for table in ("changes", "clusters", "incidents"):
         tables.create(table)
     lake = DuckLake(place, tmp_path / "nothing yet")
@@ -121,7 +121,7 @@ class Together:
 def test_what_a_question_names_is_opened_side_by_side(
     link: StoreLink, place: Place, tmp_path: Path
 ) -> None:
-    tables = OwnCommitTables(place)
+    tables = PathTables(place)
     for table in ("positions", "latency"):
         tables.create(table)
     for again in (False, True):
@@ -180,7 +180,7 @@ def test_no_file_is_read_that_the_table_has_no_more(place: Place, tmp_path: Path
 
 
 def test_what_was_opened_together_is_ready(link: StoreLink, place: Place, tmp_path: Path) -> None:
-    tables = OwnCommitTables(place)
+    tables = PathTables(place)
     for table in ("records", "incidents"):
         tables.create(table)
     lake = DuckLake(place, tmp_path / "nothing yet")
@@ -193,7 +193,7 @@ def test_what_was_opened_together_is_ready(link: StoreLink, place: Place, tmp_pa
 def test_status_opens_each_table_once(link: StoreLink, place: Place, tmp_path: Path) -> None:
     """So does who asks for what is staged beside it; whose the newest commits are is read by what
     is open."""
-    tables = OwnCommitTables(place)
+    tables = PathTables(place)
     for table in TABLES:
         tables.create(table)
     before, lake = len(link.requests), DuckLake(place, tmp_path / "nothing yet")
@@ -209,7 +209,7 @@ def test_status_opens_each_table_once(link: StoreLink, place: Place, tmp_path: P
 def test_what_came_behind_an_open_table_is_staged_all_the_same(
     place: Place, tmp_path: Path
 ) -> None:
-    tables = OwnCommitTables(place)
+    tables = PathTables(place)
     tables.create("records")
     lake = DuckLake(place, tmp_path / "nothing yet")
     assert lake.table_rows("records") == []
@@ -221,7 +221,7 @@ def test_what_came_behind_an_open_table_is_staged_all_the_same(
 def test_what_the_log_says_of_files_is_known_without_a_checkpoint_too(
     link: StoreLink, place: Place, tmp_path: Path
 ) -> None:
-    tables = OwnCommitTables(place)
+    tables = PathTables(place)
     tables.create("records")
     for number in range(3):
         add = AddAction(f"task-{number}.parquet", 1_000, {}, number, True, statistics(number))
@@ -231,7 +231,7 @@ def test_what_the_log_says_of_files_is_known_without_a_checkpoint_too(
 
 
 def test_the_commits_that_say_it_are_read_side_by_side(link: StoreLink, place: Place) -> None:
-    tables = OwnCommitTables(place)
+    tables = PathTables(place)
     tables.create("records")
     for number in range(3):
         add = AddAction(f"task-{number}.parquet", 1_000, {}, number, True, statistics(number))
@@ -255,7 +255,7 @@ def test_the_commits_that_say_it_are_read_side_by_side(link: StoreLink, place: P
 def test_a_file_that_takes_the_place_of_others_need_not_be_opened_either(
     place: Place, tmp_path: Path
 ) -> None:
-    tables = OwnCommitTables(place)
+    tables = PathTables(place)
     tables.create("records")
     table, log = tables.opened("records"), DeltaLog(place / "records")
     file = NewFile(log.table, layout_of(table), keys_of(table))

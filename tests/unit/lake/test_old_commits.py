@@ -12,7 +12,7 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.delta_log import DeltaLog, files_of
 from mirrorlake.lake.log_repair import checkpoints_of
 from mirrorlake.lake.old_commits import KEPT, shorten
-from mirrorlake.lake.own_commit_tables import OwnCommitTables
+from mirrorlake.lake.path_tables import PathTables
 
 WEEK_MS = KEPT // timedelta(milliseconds=1)
 #: When the first commit was made, and how long after it each other one, ms.
@@ -31,7 +31,7 @@ def rows(number: int) -> object:
 @pytest.fixture
 def log(tmp_path: Path) -> DeltaLog:
     """Of a table that was appended to once a minute, and made compact now and then."""
-    tables = OwnCommitTables(tmp_path)  # type: ignore[arg-type]
+    tables = PathTables(tmp_path)  # type: ignore[arg-type]
     tables.create("offset_map")
     for number in range(APPENDS):
         tables.append("offset_map", rows(number))  # type: ignore[arg-type]
@@ -103,7 +103,7 @@ def test_a_table_that_rested_keeps_its_newest_checkpoint(log: DeltaLog) -> None:
     assert numbers(log) == list(range(APPENDS))
     (newest,) = filter(None, [log.commit(log.newest())])
     assert parquet_files(log) == {*files_of(log.opened()), *newest.removed}
-    OwnCommitTables(log.table.parent).append("offset_map", rows(APPENDS))  # type: ignore[attr-defined, arg-type]
+    PathTables(log.table.parent).append("offset_map", rows(APPENDS))  # type: ignore[attr-defined, arg-type]
     assert numbers(log) == list(range(APPENDS + 1))
 
 

@@ -10,16 +10,16 @@ import pyarrow as pa
 import pytest
 
 from mirrorlake.errors import LakeError
-from mirrorlake.lake import own_commit_tables
+from mirrorlake.lake import followed_log
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.delta_log import DeltaLog
-from mirrorlake.lake.own_commit_tables import OwnCommitTables
+from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.place import Place, place_of
 from tests.support.lake_rows import commit, no_session, opened, staged, write_file
 from tests.support.object_store import Store
 
 TABLE, COMMITS = "changes", 5
-Write = Callable[[OwnCommitTables], object]
+Write = Callable[[PathTables], object]
 WRITES: dict[str, Write] = {
     "append": lambda tables: tables.append(TABLE, row("lost")),
     "of an owner": lambda tables: tables.append(TABLE, row("lost"), "app", 9),
@@ -33,8 +33,8 @@ def row(kind: str) -> pa.Table:
     return rows_of(TABLE, [{**change, "outcome": "done", "kind": kind}])
 
 
-def made(place: Place, commits: int = COMMITS) -> OwnCommitTables:
-    tables = OwnCommitTables(place)
+def made(place: Place, commits: int = COMMITS) -> PathTables:
+    tables = PathTables(place)
     tables.create(TABLE)
     for _ in range(commits):
         tables.append(TABLE, row("kept"))
@@ -91,7 +91,7 @@ def test_nor_into_one_that_was_put_back_as_it_was(
     tables.append(TABLE, row("kept"))
     tables.append(TABLE, row("kept"), "app", 2)
     put_back(tmp_path / "backup", tmp_path / "lake", whole)
-    other = OwnCommitTables(place)
+    other = PathTables(place)
     for _ in range(since):
         other.append(TABLE, row("kept"))
     for _ in range(2):
@@ -102,7 +102,7 @@ def test_nor_into_one_that_was_put_back_as_it_was(
 
 def test_what_was_opened_and_never_written_to_is_known_again(tmp_path: Path) -> None:
     made(place_of(tmp_path / "lake"))
-    tables = OwnCommitTables(place_of(tmp_path / "lake"))
+    tables = PathTables(place_of(tmp_path / "lake"))
     assert tables.version(TABLE) == COMMITS
     shutil.rmtree(tmp_path / "lake")
     with pytest.raises(LakeError, match="was deleted"):
@@ -141,7 +141,7 @@ def test_in_a_store_it_is_looked_after_a_while(
 ) -> None:
     place = object_store.place(request.node.name)
     tables = made(place)
-    monkeypatch.setattr(own_commit_tables, "THERE_SECONDS", 0.0)
+    monkeypatch.setattr(followed_log, "THERE_SECONDS", 0.0)
     tables.append(TABLE, row("kept"))
     log = DeltaLog(place / TABLE)
     for name in log.names():

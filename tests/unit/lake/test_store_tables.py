@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from mirrorlake.errors import Fenced, LakeError
-from mirrorlake.lake import own_commit_tables, remote_place, store_place
+from mirrorlake.lake import path_tables, remote_place, store_place
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.delta_log import DeltaLog, files_of
-from mirrorlake.lake.own_commit_tables import OwnCommitTables
+from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.store_place import StorePlace
 from tests.support.object_store import Store
@@ -35,9 +35,9 @@ def place(link: StoreLink, request: pytest.FixtureRequest) -> Place:
 
 
 @pytest.fixture
-def tables(place: Place) -> OwnCommitTables:
+def tables(place: Place) -> PathTables:
     """With a table of one row."""
-    tables = OwnCommitTables(place)
+    tables = PathTables(place)
     tables.create("changes")
     tables.append("changes", row("first"), "a", 1)
     return tables
@@ -76,7 +76,7 @@ class Once:
 
 
 def test_an_append_is_a_put_of_its_rows_and_one_of_its_commit(
-    link: StoreLink, place: Place, tables: OwnCommitTables
+    link: StoreLink, place: Place, tables: PathTables
 ) -> None:
     known = len(link.requests)
     tables.append("changes", row("second"), "a", 2)
@@ -89,7 +89,7 @@ def test_an_append_is_a_put_of_its_rows_and_one_of_its_commit(
     assert sum(pa.table(statistics)["num_records"].to_pylist()) == 2
 
 
-def test_who_asks_again_lists_nothing(link: StoreLink, tables: OwnCommitTables) -> None:
+def test_who_asks_again_lists_nothing(link: StoreLink, tables: PathTables) -> None:
     """A turn in which nothing happened."""
     assert tables.application_version("changes", "b") is None
     assert tables.opened("changes").version() == 1
@@ -103,9 +103,9 @@ def test_who_asks_again_lists_nothing(link: StoreLink, tables: OwnCommitTables) 
     assert link.counted(known).keys() == {"GET"}, "it is there already"
 
 
-def test_processes_append_beside_one_another(place: Place, tables: OwnCommitTables) -> None:
+def test_processes_append_beside_one_another(place: Place, tables: PathTables) -> None:
     """All rows come in once; who commits for an owner that was followed is told so."""
-    others = [OwnCommitTables(place) for _ in range(3)]
+    others = [PathTables(place) for _ in range(3)]
     threads = [
         threading.Thread(
             target=lambda one=one, number=number: [
@@ -146,7 +146,7 @@ class FirstOfEach:
 @pytest.mark.parametrize("fault", ["torn", "503", "slow"])
 @pytest.mark.parametrize("application", ["a", None])
 def test_a_commit_that_fails_for_once_is_there_once(
-    link: StoreLink, place: Place, tables: OwnCommitTables, fault: Fault, application: str | None
+    link: StoreLink, place: Place, tables: PathTables, fault: Fault, application: str | None
 ) -> None:
     """An answer that was lost is not taken for another process's commit."""
     link.fault = Once(fault)
@@ -158,9 +158,9 @@ def test_a_commit_that_fails_for_once_is_there_once(
 
 
 def test_a_store_that_says_nothing_is_asked_again(
-    link: StoreLink, place: Place, tables: OwnCommitTables
+    link: StoreLink, place: Place, tables: PathTables
 ) -> None:
-    impatient = OwnCommitTables(place_of(str(place), {**(place.options or {}), **IMPATIENT}))
+    impatient = PathTables(place_of(str(place), {**(place.options or {}), **IMPATIENT}))
     assert impatient.version("changes") == 1
     link.fault = Once("silent")
     impatient.append("changes", row("second"), "a", 2)
@@ -168,7 +168,7 @@ def test_a_store_that_says_nothing_is_asked_again(
 
 
 def test_a_change_of_rows_whose_answer_was_lost_is_done_once(
-    link: StoreLink, place: Place, tables: OwnCommitTables
+    link: StoreLink, place: Place, tables: PathTables
 ) -> None:
     """Also one that would change them again each time; each commit is put twice here."""
 
@@ -185,9 +185,9 @@ def test_a_change_of_rows_whose_answer_was_lost_is_done_once(
 
 
 def test_what_comes_beside_a_change_of_rows_is_changed_too(
-    place: Place, tables: OwnCommitTables
+    place: Place, tables: PathTables
 ) -> None:
-    other, seen = OwnCommitTables(place), list[list[str]]()
+    other, seen = PathTables(place), list[list[str]]()
 
     def all_seen(rows: pa.Table) -> pa.Table:
         if not seen:
@@ -204,7 +204,7 @@ def test_what_comes_beside_a_change_of_rows_is_changed_too(
 
 def test_properties_are_given_once(object_store: Store, request: pytest.FixtureRequest) -> None:
     """An attempt whose answer was lost is made again."""
-    tables = OwnCommitTables(object_store.place(request.node.name))
+    tables = PathTables(object_store.place(request.node.name))
     tables.create("changes")
     for _ in range(2):
         tables.set_properties("changes", {"mirrorlake.test": "a"})
@@ -212,9 +212,7 @@ def test_properties_are_given_once(object_store: Store, request: pytest.FixtureR
     assert tables.version("changes") == 1
 
 
-def test_what_a_store_refuses_is_refused(
-    link: StoreLink, place: Place, tables: OwnCommitTables
-) -> None:
+def test_what_a_store_refuses_is_refused(link: StoreLink, place: Place, tables: PathTables) -> None:
     """As where credentials have expired; with others it goes on, and each row is there once."""
     link.fault = lambda request: "expired" if request.access_key else None
     with pytest.raises(OSError, match="ExpiredToken"):
@@ -225,11 +223,11 @@ def test_what_a_store_refuses_is_refused(
 
 
 def test_a_commit_behind_a_log_that_was_cleaned_up_is_made_again(
-    place: Place, tables: OwnCommitTables
+    place: Place, tables: PathTables
 ) -> None:
     """By a process that was suspended for long: the number that it takes for the next one is free
     again, and a commit there is none of the table's."""
-    other = OwnCommitTables(place)
+    other = PathTables(place)
     for number in range(2, 8):
         other.append("changes", row(str(number)), "b", number)
     other.opened("changes").create_checkpoint()
@@ -244,9 +242,9 @@ def test_a_commit_behind_a_log_that_was_cleaned_up_is_made_again(
 
 
 def test_a_log_gets_checkpoints(
-    place: Place, tables: OwnCommitTables, monkeypatch: pytest.MonkeyPatch
+    place: Place, tables: PathTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(own_commit_tables, "_CHECKPOINT_EVERY", 3)
+    monkeypatch.setattr(path_tables, "_CHECKPOINT_EVERY", 3)
     for number in (2, 3, 4):
         tables.append("changes", row(str(number)), "a", number)
     assert DeltaLog(place / "changes").newest_checkpoint() == 3
@@ -254,10 +252,10 @@ def test_a_log_gets_checkpoints(
 
 
 def test_a_log_that_others_keep_gets_its_checkpoints_from_them(
-    link: StoreLink, place: Place, tables: OwnCommitTables, monkeypatch: pytest.MonkeyPatch
+    link: StoreLink, place: Place, tables: PathTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who appends does not read the log for it; they do once, also where it was made compact."""
-    monkeypatch.setattr(own_commit_tables, "_CHECKPOINT_EVERY", 3)
+    monkeypatch.setattr(path_tables, "_CHECKPOINT_EVERY", 3)
     tables.kept_up, known = True, len(link.requests)
     for number in (2, 3, 4):
         tables.append("changes", row(str(number)), "a", number)
@@ -277,32 +275,32 @@ def test_a_log_that_others_keep_gets_its_checkpoints_from_them(
 
 
 def test_in_a_store_checkpoints_are_near_while_they_are_small(
-    place: Place, tables: OwnCommitTables, monkeypatch: pytest.MonkeyPatch
+    place: Place, tables: PathTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each commit behind one is a request of all who open the table; a checkpoint is written as a
     whole."""
-    monkeypatch.setattr(own_commit_tables, "_IN_STORE", 3)
-    monkeypatch.setattr(own_commit_tables, "_CHECKPOINT_EVERY", 6)
+    monkeypatch.setattr(path_tables, "_IN_STORE", 3)
+    monkeypatch.setattr(path_tables, "_CHECKPOINT_EVERY", 6)
     log, checkpoints = DeltaLog(place / "changes"), []
     for number in range(2, 13):
         tables.append("changes", row(str(number)), "a", number)
         checkpoints.append(log.newest_checkpoint())
         if number == 6:  # one action for each that the newest checkpoint has, as of a large table
-            monkeypatch.setattr(own_commit_tables, "_ACTIONS_EACH", 1)
+            monkeypatch.setattr(path_tables, "_ACTIONS_EACH", 1)
     assert sorted({*checkpoints}) == [-1, 3, 6, 12], "three behind three, then six"
     assert kinds(place) == sorted(["first", *map(str, range(2, 13))])
 
 
 def test_a_damaged_hint_fails_no_commit(
-    place: Place, tables: OwnCommitTables, monkeypatch: pytest.MonkeyPatch
+    place: Place, tables: PathTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is looked at behind the commit, for how large the checkpoint is."""
 
     def damaged(_log: Place) -> None:
         raise ValueError("it names no version")
 
-    monkeypatch.setattr(own_commit_tables, "_CHECKPOINT_EVERY", 2)
-    monkeypatch.setattr(own_commit_tables, "hinted", damaged)
+    monkeypatch.setattr(path_tables, "_CHECKPOINT_EVERY", 2)
+    monkeypatch.setattr(path_tables, "hinted", damaged)
     tables.append("changes", row("second"), "a", 2)
     assert kinds(place) == ["first", "second"]
 
@@ -322,7 +320,7 @@ class Held:
 
 @pytest.mark.parametrize("kept", ["compact", "write_log_checkpoint"])
 def test_an_append_waits_for_nothing_that_keeps_its_table_small(
-    link: StoreLink, place: Place, tables: OwnCommitTables, kept: str
+    link: StoreLink, place: Place, tables: PathTables, kept: str
 ) -> None:
     tables.append("changes", row("second"), "a", 2)
     link.fault = held = Held()
@@ -361,27 +359,26 @@ def test_a_file_is_opened_by_one_request(
         (place / "nothing").open()  # type: ignore[attr-defined]
 
 
-def test_a_table_that_asks_for_more_is_left_to_delta_rs(
-    link: StoreLink, place: Place, tables: OwnCommitTables
-) -> None:
-    table = (place / "changes").delta()
-    table.alter.add_constraint({"few": "kind <> 'none'"})
-    known = len(link.requests)
-    tables.append("changes", row("second"), "a", 2)
-    assert link.counted(known)["LIST"], "it listed"
-    with pytest.raises(Exception, match="validation check"):
-        tables.append("changes", row("none"), "a", 3)
-    assert kinds(place) == ["first", "second"]
-    assert len(files_of(tables.opened("changes"))) == 2
+def test_to_a_table_with_constraints_nothing_is_written(place: Place, tables: PathTables) -> None:
+    """Its rows would have to be checked first."""
+    (place / "changes").delta().alter.add_constraint({"few": "kind <> 'none'"})
+    for commit in (
+        lambda: tables.append("changes", row("second"), "a", 2),
+        lambda: tables.take_over("changes", "a", 7),
+        lambda: tables.rewrite("changes", lambda rows: rows),
+    ):
+        with pytest.raises(LakeError, match="nothing is written to table .* it has constraints"):
+            commit()
+    assert kinds(place) == ["first"] and tables.application_version("changes", "a") == 1
 
 
-def test_what_each_row_has_to_have(place: Place, tables: OwnCommitTables) -> None:
+def test_what_each_row_has_to_have(place: Place, tables: PathTables) -> None:
     with pytest.raises(LakeError, match="rows of table changes have no at"):
         tables.append("changes", row("second").drop_columns(["at"]), "a", 2)
     assert kinds(place) == ["first"]
 
 
-def test_tables_are_made_compact(place: Place, tables: OwnCommitTables) -> None:
+def test_tables_are_made_compact(place: Place, tables: PathTables) -> None:
     for number in range(2, 6):
         tables.append("changes", row(str(number)), "a", number)
     replaced = tables.compact("changes")
