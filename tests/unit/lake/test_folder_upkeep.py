@@ -7,13 +7,14 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from mirrorlake.lake import folder_upkeep
 from mirrorlake.lake.arrow_values import table_of
+from mirrorlake.lake.delta_log import layout_of
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.layout import in_layout
 from mirrorlake.lake.path_lake import PathLake
-from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.retention import Cut
 from mirrorlake.lake.stage_index import StageFiles
@@ -150,7 +151,9 @@ def test_the_stage_becomes_few_files_in_order(
 ) -> None:
     """Large ones stay, and become smaller ones where they are as they were landed."""
     # delta-rs compresses them as what is landed is
-    PathTables(lake.root).append("records", lake_rows.table_of(staged(range(60, 3_000), 60)))
+    table = DeltaTable(str(lake.root / "records"))
+    rows = lake_rows.table_of(staged(range(60, 3_000), 60))
+    write_deltalake(table, in_layout(rows, layout_of(table)), mode="append")
     before = now_of(lake).rows("SELECT * FROM records ORDER BY topic, offset")
     monkeypatch.setattr(folder_upkeep, "ALL", Limits(20_000, 1 << 20, 1 << 20))
     assert lake.upkeep("records").size().files == 4
