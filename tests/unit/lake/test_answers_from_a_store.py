@@ -135,9 +135,9 @@ def test_what_a_question_names_is_opened_side_by_side(
         assert not together.alone and together.tables > {"positions", "latency"}
 
 
-def incidents(place: Place, count: int) -> OwnCommitTables:
+def incidents(place: Place, count: int) -> PathTables:
     """A table with a small file for each of some rows."""
-    tables = OwnCommitTables(place)
+    tables = PathTables(place)
     tables.create("incidents")
     for number in range(count):
         incident = {"flow": "east->west", "at": NOW, "kind": "k", "incident_id": str(number)}

@@ -13,7 +13,7 @@ from mirrorlake.lake.definitions import TABLES, rows_of
 from mirrorlake.lake.delta_log import DeltaLog, files_of
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.log_copy import LogCopy
-from mirrorlake.lake.own_commit_tables import OwnCommitTables
+from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.run.status import read_status
@@ -38,9 +38,9 @@ def place(link: StoreLink, request: pytest.FixtureRequest) -> Iterator[Place]:
 
 
 @pytest.fixture
-def tables(place: Place) -> OwnCommitTables:
+def tables(place: Place) -> PathTables:
     """With one of which the log has a checkpoint, and commits behind it."""
-    made = OwnCommitTables(place)
+    made = PathTables(place)
     made.create(TABLE)
     for version in range(1, NEWEST + 1):
         made.append(TABLE, ROWS)
@@ -55,7 +55,7 @@ def asked(link: StoreLink, before: int) -> Counter[tuple[str, str]]:
 
 
 def test_an_answer_asks_for_nothing_of_a_log_twice(
-    link: StoreLink, place: Place, tables: OwnCommitTables, tmp_path: Path
+    link: StoreLink, place: Place, tables: PathTables, tmp_path: Path
 ) -> None:
     """Nor who asks for what is staged beside it, and whose the commits are; that a table is still
     what was opened, is not asked before it is looked at again."""
@@ -71,7 +71,7 @@ def test_an_answer_asks_for_nothing_of_a_log_twice(
 
 
 def test_the_version_of_the_lake_is_asked_for_beside_its_tables(
-    link: StoreLink, place: Place, tables: OwnCommitTables, tmp_path: Path
+    link: StoreLink, place: Place, tables: PathTables, tmp_path: Path
 ) -> None:
     tables.create("records")
     before = len(link.requests)
@@ -81,9 +81,7 @@ def test_the_version_of_the_lake_is_asked_for_beside_its_tables(
     assert asked(link, before).most_common(1)[0][1] == 1
 
 
-def test_what_comes_behind_is_read_alone(
-    link: StoreLink, place: Place, tables: OwnCommitTables
-) -> None:
+def test_what_comes_behind_is_read_alone(link: StoreLink, place: Place, tables: PathTables) -> None:
     log = LogCopy(place / TABLE)
     delta = log.opened()
     for _ in range(2):
@@ -103,7 +101,7 @@ def test_what_comes_behind_is_read_alone(
 
 
 def test_no_copy_is_left_behind(
-    place: Place, tables: OwnCommitTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Place, tables: PathTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     log = LogCopy(place / TABLE)
@@ -116,7 +114,7 @@ def test_no_copy_is_left_behind(
 
 
 def test_a_host_without_room_reads_it_there(
-    place: Place, tables: OwnCommitTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Place, tables: PathTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "no folder").touch()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no folder"))
@@ -127,7 +125,7 @@ def test_a_host_without_room_reads_it_there(
     assert delta.version() == NEWEST + 1 and len(files_of(delta)) == NEWEST + 1
 
 
-def test_a_log_with_a_hole_is_refused_as_ever(place: Place, tables: OwnCommitTables) -> None:
+def test_a_log_with_a_hole_is_refused_as_ever(place: Place, tables: PathTables) -> None:
     log = DeltaLog(place / TABLE)
     log.file_of(CHECKPOINT + 1).delete()
     with pytest.raises(Exception, match=TABLE):  # as delta-rs puts it
@@ -137,7 +135,7 @@ def test_a_log_with_a_hole_is_refused_as_ever(place: Place, tables: OwnCommitTab
 
 
 def test_a_commit_that_goes_while_it_is_copied_is_not_missed(
-    link: StoreLink, place: Place, tables: OwnCommitTables
+    link: StoreLink, place: Place, tables: PathTables
 ) -> None:
     log = DeltaLog(place / TABLE)
 
@@ -154,7 +152,7 @@ def test_a_commit_that_goes_while_it_is_copied_is_not_missed(
 
 
 def test_a_large_log_is_read_there(
-    place: Place, tables: OwnCommitTables, monkeypatch: pytest.MonkeyPatch
+    place: Place, tables: PathTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mirrorlake.lake.log_copy._MOST_ACTIONS", 2)
     log = LogCopy(place / TABLE)
