@@ -26,7 +26,7 @@ demo: env ## two Kafka clusters, a driver killed with -9, a cluster lost, and th
 # File by file, those that ask Spark first (tests/support/dealing.py), then in the order of the folders: the long ones come before
 # the unit tests, which fill what time is left.
 SIDE_BY_SIDE := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
-test: env ## in ten minutes: check, then every law, command and format once
+test: env ## in a quarter of an hour: check, then every law, command and format once
 	@$(MAKE) --no-print-directory -j 2 check classes
 	$(SIDE_BY_SIDE) -m "not slow and not quiet and not wide"
 
