@@ -6,7 +6,6 @@ import shutil
 import signal
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.clusters import ClusterPair
@@ -16,9 +15,6 @@ from tests.support.replication import assert_same, finish, replicate_once, start
 from tests.support.waiting import until
 
 
-@pytest.mark.wide(
-    "simulation/test_found.py::test_a_suspended_process_that_wakes_is_told_that_it_was_fenced"
-)
 def test_it_ends_with_an_incident_and_takes_nothing_back(
     clusters: ClusterPair, spark: SparkSession, topic_name: str, tmp_path: Path
 ) -> None:

@@ -332,4 +332,8 @@ def test_one_landing_serves_all_flows_of_a_source(
         # left.
         left = sorted((world.run.lake.leases / "landing-epochs").names())
         assert left == ["east.json", "north.json", "west.json"]
-        assert not [*(world.run.lake.checkpoints / "land").glob("*/*")]
+        folders = [
+            path for path in (world.run.lake.checkpoints / "land").iterdir() if path.is_dir()
+        ]
+        assert {folder.name for folder in folders} == {"east", "north", "west"}
+        assert not [path for folder in folders for path in folder.iterdir()]

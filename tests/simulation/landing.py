@@ -529,6 +529,7 @@ def stand_ins(world: World) -> list[tuple[Any, str, object]]:
         (small_batches, "MANY", 2),
         (land, "_path_sink", partial(_sink, world)),
         (land, "_stream", partial(_stream, world)),
+        (land, "make_folder", lambda _checkpoint: None),
         (checkpoints, "uuid", SimpleNamespace(uuid4=lambda: SimpleNamespace(hex=next(names)))),
     ]
 

@@ -42,9 +42,11 @@ def begin_query(lake: Lake, alias: str) -> Path:
 def end_queries(lake: Lake, alias: str, but: str = "") -> None:
     """See to it that no query before now can commit to `records` any more, and that who runs one
     sees it (`is_fenced_by_delta`). The marks of those whose batches a session commits stay, for
-    `left_queries`."""
+    `left_queries`. Queries are known by their folders too: marks lie beside the leases, which a
+    cleaning of that place takes away while a process that stands still has yet to go on."""
     root, marks = _root(lake, alias), _marks(lake, alias)
-    for name in sorted({*marks.names()} - {but}):
+    there = {path.name for path in root.iterdir()} if root.is_dir() else set()
+    for name in sorted(there.union(marks.names()) - {but}):
         kept = _kept(marks / name)
         if kept is not None and kept["ended"]:
             continue
@@ -57,7 +59,8 @@ def end_queries(lake: Lake, alias: str, but: str = "") -> None:
         if kept is not None:
             (marks / name).write(json.dumps({**kept, "ended": True}).encode())
             continue
-        forget_query(lake, alias, name)
+        shutil.rmtree(root / name, ignore_errors=name not in there)
+        (marks / name).delete()
 
 
 def is_fenced(lake: Lake, application: str) -> bool:
@@ -104,7 +107,7 @@ def left_queries(lake: Lake, alias: str, own: str = "") -> list[LeftQuery]:
 
 
 def _kept(mark: Place) -> dict[str, Any] | None:
-    """What `keep_read` kept; None where it did not."""
+    """What `keep_read` kept; None where it did not, or an earlier version made the mark."""
     try:
         content = mark.read()
     except FileNotFoundError:
@@ -133,6 +136,12 @@ def new_checkpoint(lake: Lake, alias: str) -> Path:
     name = uuid.uuid4().hex[:12]
     (_marks(lake, alias) / name).create(b"")
     return _root(lake, alias) / name
+
+
+def make_folder(checkpoint: Path) -> None:
+    """Make the folder of a query that keeps nothing there, as Spark does of one that it runs: by
+    it, as by its mark, who begins another query finds its name."""
+    checkpoint.mkdir(parents=True, exist_ok=True)
 
 
 def planned_end(checkpoint: Path, batch: int) -> dict[str, Any]:

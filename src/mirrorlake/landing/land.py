@@ -21,7 +21,7 @@ from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.session_tables import LaterSession
-from mirrorlake.landing.checkpoints import application_of, pace_file
+from mirrorlake.landing.checkpoints import application_of, make_folder, pace_file
 from mirrorlake.landing.driver_query import DriverQuery
 from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.session_sink import SessionSink, stream_of
@@ -230,6 +230,7 @@ def _landing_itself(
     sink: PathSink, job: LandJob, landing: Landing, later: LaterSession | None, checkpoint: Path
 ) -> LandingQuery:
     """This process lands, as long as that is little."""
+    make_folder(checkpoint)
     query = DriverQuery(sink, _paced(job, landing, TRIGGER_SECONDS), later)
     return LandingQuery(sink, query, job.final, name=checkpoint.name)
 
