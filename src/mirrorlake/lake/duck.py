@@ -199,17 +199,17 @@ class DuckLake(Reader):
         if self._stored is not None:
             self._stored.failure = None
         self._make_known(query)
-        self.with_frames(text, frames)
+        self.give(frames)
         return self._connection.sql(
             query.text, params={name: args[name] for name in query.parameters & args.keys()}
         )
 
-    def with_frames(self, text: str, frames: Frames) -> str:
-        """A text with its frames in it, which the connection knows from now on."""
+    def give(self, frames: Frames) -> None:
+        """Have the connection know the rows of frames, under the names that `with_frames` puts into
+        a text."""
         for name, frame in frames.items():
             if isinstance(frame, Frame):
                 give(self._connection, name, frame)
-        return with_frames(text, frames)
 
     def run(self, query: DuckQuery, text: str) -> duckdb.DuckDBPyRelation:
         """Run a statement in DuckDB's dialect over what a query names."""

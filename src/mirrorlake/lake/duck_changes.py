@@ -14,7 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from mirrorlake.lake.dialect import SOURCE, change_to_duckdb, rewrite_to_duckdb
-from mirrorlake.lake.duck_frames import give
+from mirrorlake.lake.duck_frames import give, with_frames
 from mirrorlake.lake.duck_query import PREPARED, DuckQuery
 from mirrorlake.lake.reader import Frame, Frames
 
@@ -26,9 +26,7 @@ class RowChange:
     """A MERGE or UPDATE. `table` is what it changes."""
 
     def __init__(self, text: str, args: Mapping[str, object], frames: Mapping[str, Frame]) -> None:
-        for name in frames:
-            text = text.replace(f"{{{name}}}", f"`frame {name}`")
-        self._said = change_to_duckdb(text)
+        self._said = change_to_duckdb(with_frames(text, frames))
         self._args = args
         self._frames = frames
 
@@ -59,7 +57,8 @@ class DuckRemoval:
 
     def __init__(self, lake: "DuckLake", text: str, frames: Frames, args: Mapping[str, object]):
         self._lake, self._args = lake, args
-        self._rewrite = rewrite_to_duckdb(lake.with_frames(text, frames))
+        lake.give(frames)
+        self._rewrite = rewrite_to_duckdb(with_frames(text, frames))
         self.adds = self._rewrite.added is not None
         if self._rewrite.source is not None:
             self._run(self._rewrite.source, f'CREATE TABLE "{SOURCE}" AS (', ")")
