@@ -2,7 +2,7 @@
 anything is read."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from confluent_kafka import KafkaException
 
@@ -58,9 +58,9 @@ def note_first_start(deployment: Deployment, flow: ResolvedFlow) -> None:
         source = deployment.connections.admin(flow.source)
         # Offsets are of a topic as it is now: one that is made again before landing notes it would
         # be mirrored from them on, without what begins it. So which one it is is asked before them.
-        new = [name for name in _selected(source, flow) if name not in generations.topics]
-        there, _ = source.identities(sorted(new))
-        firsts = _firsts(source, flow)
+        selected = _selected(source, flow)
+        there, _ = source.identities(sorted(selected.keys() - generations.topics.keys()))
+        firsts = _firsts(source, flow, selected)
         begun = {name: TopicGeneration(0, found.topic_id) for name, found in there.items()}
         if begun:
             begin_generations(lake, flow.source, begun)
@@ -72,10 +72,12 @@ def note_first_start(deployment: Deployment, flow: ResolvedFlow) -> None:
     note_start(lake, flow.name, asked, starts)
 
 
-def _firsts(source: ClusterAdmin, flow: ResolvedFlow) -> dict[TopicAndPartition, int]:
-    """The first offset to mirror of each partition that the flow selects: the last stable one for
-    `latest`, so that what a transaction in flight has written is mirrored when it ends."""
-    keys = partitions_of(_selected(source, flow))
+def _firsts(
+    source: ClusterAdmin, flow: ResolvedFlow, selected: Mapping[str, int]
+) -> dict[TopicAndPartition, int]:
+    """The first offset to mirror of each partition of `selected` (counts by topic): the last stable
+    one for `latest`, so that what a transaction in flight has written is mirrored when it ends."""
+    keys = partitions_of(selected)
     ends = source.end_offsets(keys, skip_silent=True)
     silent = [f"{topic}-{partition}" for topic, partition in keys if (topic, partition) not in ends]
     if silent:

@@ -40,13 +40,13 @@ class Source(MemoryCluster):
 def test_where_a_flow_begins(tmp_path: Path, start: str, firsts: list[int]) -> None:
     source: Any = Source()
     flow = load_topology(write_file(tmp_path, flows={FLOW: {"start": start}})).flow(FLOW)
-    assert list(_firsts(source, flow).values()) == firsts
+    assert list(_firsts(source, flow, {"orders": 2}).values()) == firsts
     source.away = start != "latest"
     source.silent = set() if source.away else {("orders", 1)}
     # It began at the end of a log whose leader did not say where the time is, and what was there
     # since then was never mirrored.
     with pytest.raises(ReplicationError, match=f"cannot begin at {start[:4]}.* does not say where"):
-        _firsts(source, flow)
+        _firsts(source, flow, {"orders": 2})
 
 
 @pytest.mark.parametrize("start", ["latest", "earliest"])
