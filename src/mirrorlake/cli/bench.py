@@ -59,9 +59,9 @@ _ALONE: tuple[BenchPart, ...] = (BenchPart.scale, BenchPart.capacity, BenchPart.
 def bench(
     context: typer.Context,
     records_1k: int = typer.Option(
-        1_200_000, min=1_000, help="Backlog of records of 400 B or more."
+        3_000_000, min=1_000, help="Backlog of records of 400 B or more."
     ),
-    records_120: int = typer.Option(8_000_000, min=1_000, help="Backlog of smaller records."),
+    records_120: int = typer.Option(16_000_000, min=1_000, help="Backlog of smaller records."),
     record_bytes: str = typer.Option("1024,120", help="Record sizes to race with."),
     laps: int = typer.Option(
         1, min=1, help="How often to race; the median counts, and from 2 on warm brokers."

@@ -20,6 +20,10 @@ from mirrorlake.threads import in_thread
 
 #: How far apart batches that take long begin at most, seconds.
 APART_SECONDS = 0.5
+#: For how long landing leaves the cores to a session that starts for a backlog, and how often it
+#: looks for it, seconds. Measured on two cores: small batches beside the start double its time, and
+#: land a quarter of what Spark's tasks land. A start that takes longer waits for something else.
+YIELD_SECONDS, LOOK_SECONDS = 10.0, 0.1
 
 
 def apart(trigger_seconds: float, took: float) -> float:
@@ -41,6 +45,7 @@ class DriverQuery:
         self._session = session
         self._planner = BatchPlanner(job)
         self._demand = Demand()
+        self._yields_until = 0.0  # by time.monotonic(); 0 while no session was begun
         self._stopping = threading.Event()
         self._in_batch = False
         #: Whether it has ended for a query of Spark's to take over.
@@ -73,10 +78,17 @@ class DriverQuery:
         with closing(self._planner), silence_in_words(job.alias, job.client):
             while not (self._stopping.wait(due - time.monotonic()) or self.outgrown):
                 began = time.monotonic()
-                if self._land_next(numbers):
+                if self._yields():
+                    due = began + LOOK_SECONDS
+                elif self._land_next(numbers):
                     due = 0.0
                 else:
                     due = began + apart(job.trigger_seconds, time.monotonic() - began)
+
+    def _yields(self) -> bool:
+        """Whether a session is starting that is to take over, and should have the cores."""
+        starting = self._session is not None and not self._session.over
+        return starting and time.monotonic() < self._yields_until
 
     def _land_next(self, numbers: Iterator[int]) -> bool:
         """Land what there is, if there is something; whether more was left of it."""
@@ -101,6 +113,7 @@ class DriverQuery:
         if much and session is not None:
             self.outgrown = session.over
             session.begin()
+            self._yields_until = self._yields_until or time.monotonic() + YIELD_SECONDS
         if self._sink.is_small(ranges_between(reached, batch.end)):
             return batch
         end = next_ends(reached, batch.log_ends, max_records=most, pace=self._sink.pace)

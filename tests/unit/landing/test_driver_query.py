@@ -9,7 +9,7 @@ import pytest
 
 from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.small_batches import MANY
-from mirrorlake.landing import batch_planner
+from mirrorlake.landing import batch_planner, driver_query
 from mirrorlake.landing.driver_query import DriverQuery, apart
 from mirrorlake.landing.sinks import PathSink
 from mirrorlake.offsets.positions import Ends, TopicAndPartition
@@ -48,6 +48,17 @@ class Session:
 
     def begin(self) -> None:
         self.begun += 1
+
+
+class Starting(Session):
+    """Counts how often a query looks for it."""
+
+    started, looks = False, 0
+
+    @property
+    def over(self) -> bool:  # type: ignore[override]
+        self.looks += 1
+        return self.started
 
 
 class Sink(PathSink):
@@ -110,10 +121,24 @@ def test_what_comes_is_landed_batch_by_batch(source: Source, sink: Sink) -> None
     assert all(noted == "[]" for _, _, noted in sink.landed) and not session.begun
 
 
-def test_much_is_landed_in_small_batches_until_a_session_is_there(
+def test_of_much_one_small_batch_goes_ahead_while_a_session_starts(
     source: Source, sink: Sink
 ) -> None:
-    """Which is begun for it, and to which the rest is left."""
+    """The session is begun for the rest, and has the cores meanwhile."""
+    session = Starting()
+    source.ends = {("a", 0): 4_000, ("a", 1): 3_000}
+    query = query_of(sink, session)
+    until(lambda: session.looks >= 5, "some looks at the session")
+    assert query.isActive and len(sink.landed) == 1
+    session.started = True
+    assert ended(query) and query.outgrown and len(sink.landed) == 1
+
+
+def test_much_is_landed_in_small_batches_where_a_session_does_not_come(
+    source: Source, sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which is begun for it, and to which the rest is left once it is there."""
+    monkeypatch.setattr(driver_query, "YIELD_SECONDS", 0.05)
     session = Session()
     source.ends = {("a", 0): 4_000, ("a", 1): 3_000}
     query = query_of(sink, session)

@@ -19,7 +19,7 @@ from mirrorlake.devtools.bench.contestants import Running, start_mirrorlake
 from mirrorlake.devtools.bench.lakes import in_environment
 from mirrorlake.devtools.bench.measure import Race, watch
 from mirrorlake.devtools.bench.payload import load_topic
-from mirrorlake.devtools.bench.report import MIRRORLAKE, beginning, throughput_of
+from mirrorlake.devtools.bench.report import MIRRORLAKE, beginning
 from mirrorlake.errors import InputError, ReplicationError
 from mirrorlake.processes import command_of, cpu_seconds, tree_of
 
@@ -166,16 +166,15 @@ def _run(arena: Arena, quotas: Quotas, count: int, records: int) -> Scaled:
 
 def scaled_of(race: Race, executors: int) -> Scaled:
     """The figures of a run with so many executors."""
-    (_, before), end = beginning(race), race.samples[-1]
+    (begin, before), end = beginning(race), race.samples[-1]
     seconds = end.at - before.at
     of_executors = end.executors_cpu - before.executors_cpu
     of_driver = end.cpu - before.cpu - of_executors
-    whole = throughput_of(race)
     return Scaled(
         executors,
         race.records,
-        whole.seconds,
-        round(whole.records_per_second),
+        round(end.at - begin, 2),
+        round(race.records / (end.at - begin)),
         driver_cores=round(of_driver / seconds, 2),
         executors_cores=round(of_executors / seconds, 2),
         brokers_cores=round((end.brokers_cpu - before.brokers_cpu) / seconds, 2),

@@ -24,9 +24,9 @@ TITLES = {
 class Throughput:
     """Figures of one run. Two clocks: both end when all is done, target and stage.
 
-    `records_per_second` starts at the first read of a contestant that stages, else at its first
-    record at the target: staging is work, and much of it is done before a first record comes out.
-    `records_per_second_from_first_record` starts at the first record at the target for all.
+    `records_per_second` starts with the process, as a person waits for it.
+    `records_per_second_from_first_record` starts at the first record at the target, which may be
+    one of few that went ahead. CPU counts from the first read on, or the first record.
     `driver_mib` and `workers_mib` are the resident memory of mirrorlake's Python driver, and of
     Spark's Python workers, when a third of the records were there, and at most: it must not grow
     with them.
@@ -37,7 +37,6 @@ class Throughput:
     records_per_second_from_first_record: float
     cpu_seconds_per_million: float
     brokers_cpu_seconds_per_million: float
-    seconds_from_start: float
     driver_mib: tuple[float, float] = (0.0, 0.0)
     workers_mib: tuple[float, float] = (0.0, 0.0)
 
@@ -46,23 +45,22 @@ def throughput_of(race: Race) -> Throughput:
     """Give the figures of a race that came to its end."""
     samples = race.samples
     first_record = _first_record_at(samples)
-    begin, before = beginning(race)
+    _, before = beginning(race)
     end = samples[-1]
-    millions = race.records / 1e6
+    seconds, millions = end.at - samples[0].at, race.records / 1e6
     return Throughput(
-        seconds=round(end.at - begin, 2),
-        records_per_second=round(race.records / (end.at - begin), 1),
+        seconds=round(seconds, 2),
+        records_per_second=round(race.records / seconds, 1),
         records_per_second_from_first_record=round(race.records / (end.at - first_record), 1),
         cpu_seconds_per_million=round((end.cpu - before.cpu) / millions, 2),
         brokers_cpu_seconds_per_million=round((end.brokers_cpu - before.brokers_cpu) / millions, 2),
-        seconds_from_start=round(end.at - samples[0].at, 2),
         driver_mib=_mib(race, [one.driver_mib for one in samples]),
         workers_mib=_mib(race, [one.workers_mib for one in samples]),
     )
 
 
 def beginning(race: Race) -> tuple[float, Sample]:
-    """When the clock of a race starts, see `Throughput`, and the last sample before that."""
+    """When a contestant first reads, or first writes, and the last sample before that."""
     samples = race.samples
     first_record = _first_record_at(samples)
     begin = first_record if race.first_read is None else min(first_record, race.first_read)
