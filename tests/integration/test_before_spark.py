@@ -146,7 +146,7 @@ def test_a_stop_does_not_wait_for_spark(
 ) -> None:
     write(clusters.east, topic_name, numbered(MANY, 2))
     with running(topology, java) as run:
-        wait_for(clusters, topic_name, MANY)
+        wait_for(clusters, topic_name, SMALL)
         until(lambda: java.was_started, "a Java")
         run.send_signal(signal.SIGTERM)
         assert finish(run, 60) == 0
