@@ -24,23 +24,24 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: How many commits of the history are looked at before all of them are.
+#: How many commits of the history are read before all of it is.
 _NEWEST = 100
-#: How often a process that takes over looks further up: the last step is a year in milliseconds.
+#: How often a process that takes over tries a higher number: the last step is a year in
+#: milliseconds.
 _ATTEMPTS = 16
 
 
 class CatalogLake(Lake):
     """The tables of a lake in a schema of a catalog.
 
-    Numbered commits are Delta's application transactions, with an answer: Delta skips what an
-    application has come to already (`txnAppId`, `txnVersion`) without a sign, and a catalog does
-    not show how far an application is. So each commit says it in its own metadata, and the table's
-    history shows whose is there.
+    Numbered commits are Delta's application transactions (`txnAppId`, `txnVersion`), with an
+    answer: Delta skips a version that an application has already reached without a sign, and a
+    catalog does not show that version. So each commit also records it in its own metadata, and the
+    table's history shows whose commit is there.
 
-    Where the tables' files are at hand, what is asked of them is answered by these, and by the
-    logs: Spark takes half a second for what that takes a millisecond. It reads what is newest, as
-    Spark does. What a text asks of the lake itself (`rows`, `sql`) is Spark's to answer.
+    Where the tables' files are at hand, these and the logs answer this process's own queries: Spark
+    takes half a second where they take a millisecond. They show the newest version, as Spark does.
+    Spark always answers `rows` and `sql` of the lake itself.
     """
 
     opens_files: bool = False
@@ -53,16 +54,16 @@ class CatalogLake(Lake):
 
     @property
     def files(self) -> "CatalogReader | None":
-        """The tables' files; None where they are not at hand, or not any more."""
+        """The reader of the tables' files; None where they are not, or no longer, at hand."""
         return None if self._files is None or self._files.lost else self._files
 
     def use_files(self, files: "CatalogReader") -> None:
-        """Answer by the files of the tables from now on."""
+        """Answer from the tables' files from now on."""
         self._files = files
         self.opens_files = not files.files.place.in_store
 
     def leave_files(self) -> None:
-        """Answer by Spark alone from now on: what the files say is not what the tables hold."""
+        """Answer by Spark alone from now on: the files no longer show what the tables hold."""
         self._files, self.opens_files = None, False
 
     @property
@@ -77,12 +78,12 @@ class CatalogLake(Lake):
 
     @property
     def reader(self) -> Reader:
-        """See `Lake.reader`: DuckDB where the files are at hand, else Spark."""
+        """See `Lake.reader`: DuckDB where the files are at hand, otherwise Spark."""
         return self.files or self
 
     def with_all_columns(self, table: str) -> str:
-        """See `Reader.with_all_columns`: a table lacks columns until a writer of this version has
-        opened it."""
+        """See `Reader.with_all_columns`: a table lacks newer columns until a writer of this version
+        opens it."""
         known = self.columns(table)
         added = [
             f"CAST(NULL AS {column.spark_type}) AS {column.name}"
@@ -135,8 +136,8 @@ class CatalogLake(Lake):
         return int(newest["version"])
 
     def change(self, name: str, frames: Mapping[str, Frame] = NONE, **args: object) -> None:
-        """See `Lake.change`. What would change nothing is left out where that can be seen: Spark
-        takes seconds, and commits."""
+        """See `Lake.change`. A change that visibly changes nothing is left out: Spark takes
+        seconds, and commits."""
         if self.files is not None and not self._changes(self.files, name, frames, args):
             return
         self.retrying(lambda: self.rows(sql_text("queries", name), args, frames))
@@ -170,10 +171,10 @@ class CatalogLake(Lake):
         self.retrying(lambda: self._numbered(none, table, application, version))
 
     def take_over(self, table: str, application: str, least: int) -> int:
-        """See `Lake.take_over`. Numbers of an owner that ran an earlier version of this package are
-        not known: where Delta skipped ours, it is tried further up."""
+        """See `Lake.take_over`. The numbers of an owner that ran an earlier version of this package
+        are not known: where Delta skipped ours, a higher one is tried."""
         known = self.application_version(table, application)
-        # Two processes that take over at once differ.
+        # So two processes that take over at once get different numbers.
         number = max(least, (known or 0) + OWNER_NUMBERS) + random.randrange(1000)
         for attempt in range(_ATTEMPTS):
             self.fence(table, application, number)
@@ -186,7 +187,8 @@ class CatalogLake(Lake):
         )
 
     def application_version(self, table: str, application: str) -> int | None:
-        """See `Lake.application_version`: without files by commits of this class."""
+        """See `Lake.application_version`: without files, from what commits of this class
+        recorded."""
         if self.files is not None:
             return self.files.application_version(table, application)
         for limit in (f"LIMIT {_NEWEST}", ""):
@@ -203,7 +205,8 @@ class CatalogLake(Lake):
     def _commit(
         self, table: str, rows: pa.Table, application: str | None = None, version: int = 0
     ) -> None:
-        # Else a task and a file for each core, of rows that this process has in memory.
+        # Otherwise Spark would start a task and write a file per core for rows from this process's
+        # memory.
         frame = self.spark.createDataFrame(rows).coalesce(1)
         if application is None:
             frame.write.format("delta").mode("append").saveAsTable(self.name(table))
@@ -214,11 +217,11 @@ class CatalogLake(Lake):
             raise fenced(table, application, known, version)
 
     def _numbered(self, rows: "DataFrame", table: str, application: str, version: int) -> None:
-        """Append rows as a version of an application; Delta does nothing where the application has
-        come as far."""
+        """Append rows as a version of an application; Delta skips a version that the application
+        has already reached."""
         writer = rows.write.format("delta").mode("append")
         writer.option("userMetadata", f"{application} {version}").option("txnAppId", application)
         writer.option("txnVersion", str(version)).saveAsTable(self.name(table))
 
     def _find(self, table: str) -> None:
-        """A catalog knows its tables."""
+        """Do nothing: a catalog knows its tables."""

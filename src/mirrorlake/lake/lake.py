@@ -1,7 +1,7 @@
-"""The lake: where the tables live. What one in a folder and one in a catalog have in common.
+"""The lake: where the tables live. `Lake` is what a lake in a folder and one in a catalog share.
 
-The rest of the package names tables and never a path, and does not ask which of the two it has:
-`path_lake.PathLake` or `catalog_lake.CatalogLake`, opened by `opening.open_lake`.
+The rest of the package names tables, never paths, and does not ask which kind of lake it has:
+`opening.open_lake` opens a `path_lake.PathLake` or a `catalog_lake.CatalogLake`.
 """
 
 import threading
@@ -35,12 +35,12 @@ class Lake(SessionTables):
     """The tables of one lake: read as a `Reader`, appended to and changed, and the Spark session
     that knows them.
 
-    One that was opened to be read (`opening.reading_lake`) has no `checkpoints`; whatever lands or
-    produces needs what only a lake opened for writing has: `checkpoints`, `leases` and `lake_id`.
+    A lake that was opened to be read (`opening.reading_lake`) has no `checkpoints`, `leases` or
+    `lake_id`; landing and producing need them.
 
     Attributes:
         directory: the lake's place; None in a catalog.
-        stored_id: its identity, as its table `records` has it (`lake.identity`).
+        stored_id: its identity, a property of its table `records` (`lake.identity`).
     """
 
     #: Whether this process opens the files of tables itself, without Spark.
@@ -58,32 +58,32 @@ class Lake(SessionTables):
         self.stored_id: str | None = None
         self._checkpoints = checkpoints
         self._groups: dict[str, GroupCommit] = {}
-        #: When this process noted a change last (`lake.rising_times`).
+        #: When this process last recorded a change (`lake.rising_times`).
         self.changed_at: datetime | None = None
-        #: Gets what this process commits.
+        #: Measures what this process commits.
         self.meter: LakeMeter = Unmeasured()
 
     @property
     @abstractmethod
     def place(self) -> str:
-        """Where the lake is, as sentences name it."""
+        """The lake's location, as messages name it."""
 
     @property
     def in_store(self) -> bool:
-        """Whether it is in an object store, where each request takes time and is paid for."""
+        """Whether the lake is in an object store, where each request costs time and money."""
         return self.directory is not None and self.directory.in_store
 
     @property
     def checkpoints(self) -> Path:
-        """Where streaming checkpoints live. Raises LakeError when the lake was opened to be
+        """The directory of streaming checkpoints. Raises LakeError when the lake was opened to be
         read."""
         self.check_for_writing()
         assert self._checkpoints is not None
         return self._checkpoints
 
     def check_for_writing(self) -> None:
-        """Raise LakeError when the lake was opened to be read: what lands or produces asks before
-        it does anything."""
+        """Raise LakeError when the lake was opened to be read; landing and producing call this
+        first."""
         if self._checkpoints is None:
             raise LakeError(
                 f"the lake at {self.place} was opened read-only, so nothing can be landed or "
@@ -94,12 +94,12 @@ class Lake(SessionTables):
     @property
     @abstractmethod
     def leases(self) -> Place:
-        """Where processes that open the lake tell one another what they do. Raises LakeError when
-        it was opened to be read."""
+        """The place of the leases that processes hold on this lake. Raises LakeError when it was
+        opened to be read."""
 
     @property
     def lake_id(self) -> str:
-        """What the lake is called on target clusters: in groups and transactional ids of its flows.
+        """The lake's name on target clusters, in the groups and transactional ids of its flows.
 
         Raises LakeError when the lake was opened to be read, or has no identity
         (`identity.store_identity`).
@@ -114,34 +114,34 @@ class Lake(SessionTables):
     @property
     @abstractmethod
     def reader(self) -> Reader:
-        """What answers the questions that a running process asks of small tables."""
+        """The reader for a running process's queries on small tables."""
 
     @property
     def now(self) -> Reader:
-        """`reader`, which from here on answers as of now."""
+        """`reader`, refreshed: it answers as of now."""
         self.reader.refresh()
         return self.reader
 
     def ask(self, query: str, frames: Frames = NONE, **args: object) -> QueryRows:
-        """The rows of `sql/queries/<query>.sql`, as of now, by `reader`."""
+        """The rows of `sql/queries/<query>.sql`, as of now, from `reader`."""
         return self.now.query_rows(query, frames, **args)
 
     def ask_table(self, table: str) -> QueryRows:
-        """All rows of a small table or view, as of now, by `reader`."""
+        """All rows of a small table or view, as of now, from `reader`."""
         return self.now.table_rows(table)
 
     @abstractmethod
     def create(self, table: str, properties: Mapping[str, str]) -> None:
-        """Make a table as its definition says, with more properties; one that is there stays as it
-        is. Raises LakeError where that cannot be."""
+        """Create a table by its definition, with additional properties; an existing table stays as
+        it is. Raises LakeError when it cannot be created."""
 
     @abstractmethod
     def properties(self, table: str) -> dict[str, str]:
         """The properties of a table, as of now."""
 
     def log_properties(self, table: str) -> Mapping[str, str]:
-        """The properties of a table by which its log is as long as this kind of lake needs it,
-        beside those of its definition."""
+        """The properties, beyond those of its definition, by which this kind of lake keeps a
+        table's log as long as it needs."""
         return {}
 
     @abstractmethod
@@ -153,38 +153,38 @@ class Lake(SessionTables):
         """The newest committed version of a table."""
 
     def known_version(self, _table: str) -> int | None:
-        """The newest version of a table that this process has made or come by, without asking for
-        it; None where that is not known, or asking costs nothing."""
+        """The newest version of a table that this process has committed or read, without a request;
+        None where none is known, or where a request costs nothing."""
         return None
 
     def check_there(self) -> None:
-        """Raise LakeError where tables that this process writes to were deleted meanwhile, or made
-        again, as far as this kind of lake tells: it would write into nothing."""
+        """Raise LakeError where a table that this process writes to was deleted, or deleted and
+        made again, as far as this kind of lake can tell: later commits would be lost."""
 
     @abstractmethod
     def change(self, name: str, frames: Mapping[str, Frame] = NONE, **args: object) -> None:
-        """Run a statement of the package that changes rows of a small table; once more where
-        another process changed them just then."""
+        """Run a statement of the package that changes rows of a small table; retry when another
+        process changed them at the same time."""
 
     @abstractmethod
     def upkeep(self, table: str) -> TableUpkeep:
-        """What `maintain` and `forget` do to a table."""
+        """The operations of `maintain` and `forget` on a table."""
 
     def _unusable(self, table: str, error: Exception) -> LakeError:
-        """The error of `create`."""
+        """The error that `create` raises."""
         return LakeError(
             f"the lake at {self.place} is not usable: table {table} cannot be made there "
             f"({first_line(error)})"
         )
 
     def retrying(self, work: Callable[[], Answer]) -> Answer:
-        """Do what commits; again where the commit of another process, or thread, came in
+        """Run `work`, which commits; retry when the commit of another process or thread came in
         between."""
         for attempt in range(_CHANGE_ATTEMPTS):
             try:
                 return work()
             except Exception as error:  # Spark hands Delta's own exceptions over as errors of py4j
-                # imports Spark, which must not be there for answers
+                # imports Spark, which answers must do without
                 from mirrorlake.spark.causes import is_conflict
 
                 if not is_conflict(error) or attempt == _CHANGE_ATTEMPTS - 1:
@@ -194,11 +194,12 @@ class Lake(SessionTables):
     def append(
         self, table: str, rows: pa.Table, application: str | None = None, version: int = 0
     ) -> None:
-        """Append rows; columns that are missing become null. An `application` makes it idempotent
-        (Delta's txnAppId): an append of its `version` that is there does nothing (txnVersion), and
-        versions rise. Without one, threads that append to a table share commits.
+        """Append rows; missing columns become null. An `application` makes the append idempotent
+        (Delta's txnAppId): a `version` (txnVersion) that is already committed is not appended
+        again, and versions rise. Without an application, threads that append to the same table
+        share commits.
 
-        Raises Fenced where the application has come further: another process took it over.
+        Raises Fenced where the application has a higher version: another process took it over.
         """
         if rows.num_rows == 0:
             return
@@ -213,7 +214,7 @@ class Lake(SessionTables):
 
     @contextmanager
     def measured(self, table: str) -> Iterator[None]:
-        """The block commits to a table."""
+        """Measure the block, which commits to a table."""
         began = time.monotonic()
         yield
         self.meter.committed(table, time.monotonic() - began)
@@ -224,23 +225,23 @@ class Lake(SessionTables):
 
     @abstractmethod
     def fence(self, table: str, application: str, version: int) -> None:
-        """Commit no rows, as `version` of an application: its appends below that one, those on
-        their way included, fail from now on."""
+        """Commit no rows, as `version` of an application: its appends below that version, including
+        those in flight, fail from now on."""
 
     @abstractmethod
     def take_over(self, table: str, application: str, least: int) -> int:
-        """Begin to append to a table as the only owner of an application: whatever owners before
-        have on their way fails from now on.
+        """Begin to append to a table as the only owner of an application: whatever earlier owners
+        have in flight fails from now on.
 
-        Returns the number, `least` or more, behind which the versions of this owner begin. It lies
-        so far above all that the table knows that no owner before comes to it, whatever its clock
+        Returns the number, at least `least`, behind which this owner's versions begin. It lies so
+        far above every version in the table that no earlier owner reaches it, whatever its clock
         was.
         """
 
     @abstractmethod
     def application_version(self, table: str, application: str) -> int | None:
-        """How far an application has come; None where it never appended, as far as the table
-        shows."""
+        """The version that an application has reached; None where the table shows no append of
+        it."""
 
     @abstractmethod
     def _commit(
@@ -250,10 +251,10 @@ class Lake(SessionTables):
 
 
 class GroupCommit:
-    """Appends of many threads to one table; `write` puts rows into it, in one commit, which takes
-    longer than most of what it notes down. The first idle caller writes for all, its own rows and
-    those that come meanwhile; each call returns, or raises, when its own rows are, or are not, in
-    the table."""
+    """Shares commits between threads that append to one table, since a commit takes longer than
+    most of the work that it records. `write` commits rows. A caller that finds no commit running
+    writes for all: its own rows, and those that arrive meanwhile. Each call returns when its own
+    rows are committed, or raises when they are not."""
 
     def __init__(self, write: Callable[[pa.Table], None]) -> None:
         self._write = write
@@ -262,7 +263,7 @@ class GroupCommit:
         self._busy = False
 
     def append(self, rows: pa.Table) -> None:
-        """Append rows. Raises what the commit that they were part of raised."""
+        """Append rows. Raises what their commit raised."""
         done: Future[None] = Future()
         with self._lock:
             self._waiting.append((rows, done))

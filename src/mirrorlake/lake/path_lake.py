@@ -1,4 +1,4 @@
-"""A lake at a path or a URL: committed to by delta-rs, answered by DuckDB, known to a Spark session
+"""A lake at a path or URL: delta-rs commits, DuckDB answers, and a Spark session learns the tables
 when one is needed."""
 
 import logging
@@ -31,11 +31,11 @@ logger = logging.getLogger(__name__)
 
 
 class PathLake(Lake):
-    """The tables of a lake at a place, one Delta table a folder of its own. It is asked, appended
-    to and changed without a session, and gets one when it is first needed.
+    """The tables of a lake at a place, each a Delta table in its own folder. Queries, appends and
+    changes need no session; one is opened when it is first needed.
 
     Attributes:
-        tables: its commits.
+        tables: commits to the tables.
         one_writer: see `is_one_writer`.
     """
 
@@ -60,14 +60,14 @@ class PathLake(Lake):
 
     @property
     def leases(self) -> Place:
-        """See `Lake.leases`: in the lake itself, whatever a topology file says of checkpoints."""
+        """See `Lake.leases`: in the lake itself, wherever a topology file puts the checkpoints."""
         self.check_for_writing()
         return leases_at(self.root)
 
     @cached_property
     def reader(self) -> Reader:
         """See `Lake.reader`: DuckDB."""
-        from mirrorlake.lake.duck import DuckLake  # importing DuckDB takes time, which not all need
+        from mirrorlake.lake.duck import DuckLake  # DuckDB's import takes time, and not all need it
 
         return DuckLake(self.root, self._checkpoints)
 
@@ -110,7 +110,7 @@ class PathLake(Lake):
         self.tables.rewrite(change.table, change.applied_to)
 
     def upkeep(self, table: str) -> TableUpkeep:
-        """See `Lake.upkeep`: without Spark, unless the table has what only Spark knows."""
+        """See `Lake.upkeep`: without Spark, unless only Spark can rewrite the table."""
         barred = why_not_by_hand(self.tables.opened(table))
         if barred is None:
             from mirrorlake.lake.folder_upkeep import FolderUpkeep  # DuckDB's import takes time
@@ -147,14 +147,14 @@ class PathLake(Lake):
         return spark
 
     def table(self, table: str) -> "DataFrame":
-        """See `Lake.table`: in a session that does not know Delta, its files as of now."""
+        """See `Lake.table`: in a session without Delta, the table's Parquet files as of now."""
         if self.in_store or not self._lacks_delta:
             return super().table(table)
         layout = ", ".join(f"`{each.name}` {each.spark_type}" for each in definition(table).columns)
         files = files_of(self.tables.opened(table))
         if not files:
             return self.spark.createDataFrame([], layout)
-        # Spark takes some characters for patterns.
+        # Spark reads some characters as patterns.
         paths = [
             re.sub(r"([*?{}\[\]\\])", r"\\\1", f"{self.root / table}/{path}") for path in files
         ]

@@ -1,8 +1,8 @@
-"""The tables of a lake at a path or URL, made and kept small by delta-rs. What is appended to them,
-and changes of small ones, are commits of our own (`lake/followed_log.py`).
+"""The tables of a lake at a path or URL, made and compacted by delta-rs. Appends, and changes of
+small tables, are commits of our own (`lake/followed_log.py`).
 
-Commits of two processes are Delta's like any others: the second of two tries again on top of the
-first. Those that replace files of a table of any size are made in `lake/folder_upkeep.py`.
+When two processes commit at once, Delta's protocol applies: the second one retries on top of the
+first. `lake/folder_upkeep.py` makes the commits that replace files of a table of any size.
 """
 
 import logging
@@ -32,23 +32,24 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _ATTEMPTS = 10
-#: So many commits of its own a process knows, of each table; it reads the others to see whose they
-#: are (`lake/other_writers.py`), some in a minute.
+#: How many of its own commits to a table a process remembers. It reads the others to see who made
+#: them (`lake/other_writers.py`), several times a minute.
 _OWN_KNOWN = 1000
-#: Commits of one table by one process after which its small files are made one; an append costs 12
-#: ms while there are few, and 50 ms when there are some hundred. Below a hundred files, with those
-#: of two turns of `run/upkeep.py`.
+#: Commits of one process to a table after which its small files are joined. An append takes 12 ms
+#: while there are few, and 50 ms when there are some hundred. With the files of two turns of
+#: `run/upkeep.py`, a table stays below a hundred.
 COMPACT_AFTER = 80
-#: Versions of a table between checkpoints of its log, where nothing else writes them: Delta's own
-#: default. In a store, where each is a request or two for all who open the table, fewer while the
-#: checkpoint, which is written again as a whole, is small: one for so many of its actions.
+#: Versions between two checkpoints of a table's log, where no other program writes them: Delta's
+#: own default. In a store each version costs every process that opens the table a request or two.
+#: There the distance is smaller while the checkpoint, which is rewritten as a whole, is small: one
+#: version for so many of its actions.
 _CHECKPOINT_EVERY, _IN_STORE, _ACTIONS_EACH = 100, 20, 200
 _HOUR = 3600.0
 
 
 class PathTables:
-    """Tables by name, in one `place`. For all threads of a process: commits to one table come
-    one after another."""
+    """The tables in one `place`, by name. All threads of a process may use it: commits to one table
+    come one after another."""
 
     def __init__(self, place: Place | Path) -> None:
         self.place = place_of(place)
@@ -56,21 +57,21 @@ class PathTables:
         self._locks: dict[str, threading.RLock] = {}
         self._use = threading.Lock()
         self._commits: dict[str, int] = {}
-        self._own: dict[str, deque[int]] = {}  # versions that appends of this process made
+        self._own: dict[str, deque[int]] = {}  # versions that this process committed
         self._looked: dict[str, int] = {}
         self._shortened: dict[str, float] = {}
-        #: Whether a thread writes the checkpoints of logs that are due (`run/upkeep.py`): then no
-        #: append does, and waits for it.
+        #: Whether another thread (`run/upkeep.py`) writes the checkpoints of logs that are due, so
+        #: that no append waits for one.
         self.kept_up = False
         self._logs_due: set[str] = set()
-        self._checkpoints: dict[str, int] = {}  # the newest of this process
-        self._actions: dict[str, int] = {}  # in these
+        self._checkpoints: dict[str, int] = {}  # the newest that this process wrote
+        self._actions: dict[str, int] = {}  # how many each of those holds
         self._keeping = threading.RLock()
         self._kept: dict[str, tuple[DeltaTable, Mapping[str, str] | None]] = {}
 
     def create(self, table: str, properties: Mapping[str, str] | None = None) -> None:
-        """Make a table as its definition says, with more properties; one that is there already
-        stays as it is."""
+        """Create a table by its definition, with additional properties; an existing table stays as
+        it is."""
         layout = definition(table)
         fields = [
             pa.field(
@@ -95,11 +96,12 @@ class PathTables:
             DeltaLog(self.place / table).sync(-1, 0)
         except DeltaError:
             if not has_table(self.place, table):
-                # else another process has made it just now
+                # otherwise another process has just made it
                 raise
 
     def opened(self, table: str) -> DeltaTable:
-        """A table as of now, to be read at once."""
+        """A table as of now. Read it at once: later calls bring the same object to newer
+        versions."""
         with self._lock(table):
             return self._now(table)
 
@@ -121,20 +123,21 @@ class PathTables:
     def append(
         self, table: str, rows: pa.Table, application: str | None = None, version: int = 0
     ) -> None:
-        """See `Lake.append`; no rows at all still note down the application's version. Raises
-        LakeError, as all that commits, where the table asks for what is not known here."""
+        """See `Lake.append`; an append without rows still records the application's version. Raises
+        LakeError, as every commit here does, where the table needs what this version cannot
+        write."""
         self._add(table, lambda log: log.written(rows), application, version)
 
     def add_files(
         self, table: str, files: Sequence[AddAction], application: str, version: int
     ) -> None:
-        """Make Parquet files that lie in the table's directory a part of it, in one commit;
+        """Add Parquet files that lie in the table's directory to the table, in one commit;
         idempotent as `append`."""
         self._add(table, lambda _: list(map(_added, files)), application, version)
 
     def rewrite(self, table: str, change: Callable[[pa.Table], pa.Table | None]) -> None:
-        """Replace the rows of a small table by what `change` makes of them; None leaves them as
-        they are. What others commit meanwhile is not lost: then it is asked again."""
+        """Replace the rows of a small table by what `change` returns for them; None leaves them as
+        they are. When another commit comes in between, `change` is called again with its rows."""
 
         def replaced(log: FollowedLog) -> bool | None:
             rows = change(self._now(table).to_pyarrow_table())
@@ -143,8 +146,8 @@ class PathTables:
         self._until_committed(table, replaced)
 
     def fence(self, table: str, application: str, version: int) -> None:
-        """See to it that appends of an application below a version, those on their way included,
-        raise Fenced."""
+        """Make an application's appends below a version, including those in flight, raise
+        Fenced."""
         self.append(table, definition(table).rows.empty_table(), application, version)
 
     def take_over(self, table: str, application: str, least: int) -> int:
@@ -161,15 +164,15 @@ class PathTables:
         return number
 
     def application_version(self, table: str, application: str) -> int | None:
-        """How far an application has come, as of now; None where it never appended."""
+        """The version that an application has reached, as of now; None where it never appended."""
         with self._lock(table):
             log = self._log(table)
             log.newest()
             return log.application_version(application)
 
     def set_properties(self, table: str, properties: Mapping[str, str]) -> None:
-        """Give a table properties; one that has them, perhaps by an attempt whose answer was lost,
-        stays as it is."""
+        """Set properties of a table. A table that already has them, perhaps by an attempt whose
+        answer was lost, stays as it is."""
 
         def given(delta: DeltaTable) -> None:
             if not properties.items() <= delta.metadata().configuration.items():
@@ -179,9 +182,8 @@ class PathTables:
             self._retried(table, lambda: self._synced(table, self._now(table), given))
 
     def compact(self, table: str) -> list[Place]:
-        """Make one file of many small ones, the newest rows first; returns those that were
-        replaced, which are no part of the table any more and still there. What is appended
-        meanwhile does not wait."""
+        """Join small files into one, the newest rows first. Returns the replaced files, which no
+        longer belong to the table but still exist. Appends do not wait meanwhile."""
 
         def compacted(delta: DeltaTable) -> list[Place]:
             before = set(files_of(delta))
@@ -192,8 +194,8 @@ class PathTables:
             return self._retried(table, lambda: self._synced(table, self.kept(table), compacted))
 
     def kept(self, table: str) -> DeltaTable:
-        """A table as of now, for the thread that keeps it small, until its log has a checkpoint:
-        none that commits has this one, nor waits while it is asked."""
+        """A table as of now, for the upkeep thread, kept open until its log has a checkpoint.
+        Threads that commit use another object, and do not wait for this one."""
         with self._keeping:
             delta, reached_by = self._kept.get(table, (None, None))
             if delta is not None and reached_by == self.place.options:
@@ -207,8 +209,8 @@ class PathTables:
             return delta
 
     def vacuum(self, table: str, hours: int) -> None:
-        """Delete the files that no version has needed for so many hours, those that none ever named
-        included, and what the log need not keep."""
+        """Delete the files that no version has needed for so many hours, including files that no
+        commit ever named, and what the log need not keep."""
         with self._lock(table):
             self._now(table).vacuum(
                 hours, dry_run=False, enforce_retention_duration=False, full=True
@@ -216,8 +218,9 @@ class PathTables:
         self.write_log_checkpoint(table)
 
     def write_log_checkpoint(self, table: str) -> None:
-        """Write a checkpoint of a table's log, so that it opens fast, and delete what the log need
-        not keep, of a long one each hour. What is appended meanwhile does not wait."""
+        """Write a checkpoint of a table's log, so that the table opens fast, and delete what the
+        log need not keep; from the long logs of `FOLLOWED` once an hour. Appends do not wait
+        meanwhile."""
         with self._keeping:
             delta = self.kept(table)
             self._checkpoint(table, delta)
@@ -225,7 +228,7 @@ class PathTables:
                 delta.cleanup_metadata()
             self._commits[table], self._checkpoints[table] = 0, delta.version()
             self._logs_due.discard(table)
-            delta.update_incremental()  # by this checkpoint, as others go
+            delta.update_incremental()  # reads this checkpoint, as others will
             self._follow_from(table, delta)
             del self._kept[table]
             now = time.monotonic()
@@ -234,18 +237,21 @@ class PathTables:
                 self._shortened[table] = now
 
     def _follow_from(self, table: str, delta: DeltaTable) -> None:
-        """Let what commits go by a newer snapshot: what one of long ago is made of is deleted."""
+        """Let commits go on from a newer snapshot: files that an old snapshot was read from are
+        deleted."""
         with self._lock(table):
             if table in self._logs:
                 self._logs[table].table = delta
-                self._logs[table].newest()  # what made it compact is there: no append meets it
+                self._logs[table].newest()  # takes over the compaction, so that no append meets it
 
     def logs_due(self) -> list[str]:
-        """The tables whose logs are to have a checkpoint, where `kept_up` leaves that to others."""
+        """The tables whose logs are due for a checkpoint, while `kept_up` leaves that to another
+        thread."""
         return sorted(self._logs_due.copy())
 
     def _checkpoint(self, table: str, delta: DeltaTable) -> None:
-        """Write a checkpoint of a table's log; what it is of may be deleted behind it."""
+        """Write a checkpoint of a table's log, durably: the commits before it may then be
+        deleted."""
         log = DeltaLog(self.place / table)
         delta.create_checkpoint()
         log.checkpoint_of(delta.version()).sync()
@@ -256,9 +262,9 @@ class PathTables:
             self._actions[table] = 0 if hint is None else hint.actions
 
     def not_own(self, table: str, newest: int) -> tuple[int, list[int]]:
-        """The newest version of a table that this process has come by (-1: none); and of those up
-        to there that were not `looked_at` yet the ones that its own appends did not make, of those
-        of before it opened the table the `newest`. Asks nothing of the disk."""
+        """The newest version of a table that this process has read or committed (-1: none), and the
+        versions up to it that are neither `looked_at` nor its own commits. The first call considers
+        only the `newest` versions. Reads no file."""
         with self._lock(table):
             version = self.known_version(table)
             if version is None:
@@ -268,7 +274,8 @@ class PathTables:
             return version, [each for each in range(first, version + 1) if each not in own]
 
     def looked_at(self, table: str, version: int) -> None:
-        """Who made the commits of a table up to a version is known: `not_own` has them no more."""
+        """Record that a table's commits up to a version were looked at: `not_own` leaves them out
+        now."""
         with self._lock(table):
             self._looked[table] = version
             own = self._own.get(table, deque())
@@ -276,24 +283,25 @@ class PathTables:
                 own.popleft()
 
     def known_version(self, table: str) -> int | None:
-        """The newest version that this process has come by; None of a table that it did not
-        open."""
+        """The newest version that this process has read or committed; None for a table that it has
+        not opened."""
         log = self._logs.get(table)
         return None if log is None else log.version
 
     def check_there(self) -> None:
-        """Raise LakeError where a table that this process commits to was deleted meanwhile, or made
-        again, as far as that is known without asking much: in a store of the stage alone."""
+        """Raise LakeError where a table that this process commits to was deleted, or deleted and
+        made again. In a store, where a look is a request, only the stage is checked."""
         for table in {"records"} if self.place.in_store else {"records", *self._logs}:
             with self._lock(table):
                 log = self._log(table)
                 log.check_there()
                 if not self.place.in_store:
-                    log.newest()  # by which the next look goes, also where others commit alone
+                    log.newest()  # the next look compares with it, even if only others commit
 
     def due(self) -> list[str]:
-        """The tables to which this process has committed often since they were compact."""
-        commits = self._commits.copy()  # others commit to further tables meanwhile
+        """The tables that this process has committed to at least `COMPACT_AFTER` times since their
+        last upkeep."""
+        commits = self._commits.copy()  # other threads may add tables meanwhile
         return [table for table, count in commits.items() if count >= COMPACT_AFTER]
 
     def _add(
@@ -303,8 +311,8 @@ class PathTables:
         application: str | None,
         version: int,
     ) -> None:
-        """Commit what `made` puts into the store, once, unless the application has come as far.
-        Raises Fenced where it has come further."""
+        """Commit the actions of `made`, which is called once, unless the application already has
+        this version. Raises Fenced where it has a higher one."""
         added: list[dict[str, Any]] | None = None
 
         def commit(log: FollowedLog) -> bool | None:
@@ -319,8 +327,8 @@ class PathTables:
         self._until_committed(table, commit)
 
     def _until_committed(self, table: str, commit: Callable[[FollowedLog], bool | None]) -> None:
-        """Have a commit made behind those that are there: once more where it returns False, since
-        another one came before; None where there is nothing to commit."""
+        """Commit behind the newest version. `commit` is called again while it returns False,
+        because another commit came first; it returns None where there is nothing to commit."""
         with self._lock(table):
             log = self._log(table)
             log.check()
@@ -330,7 +338,7 @@ class PathTables:
                 self._count(table, log.version)
 
     def _count(self, table: str, version: int) -> None:
-        """Count a commit of ours, and have the log get its checkpoint where that is due."""
+        """Count a commit of this process, and write the log's checkpoint where one is due."""
         self._own.setdefault(table, deque(maxlen=_OWN_KNOWN)).append(version)
         self._commits[table] = self._commits.get(table, 0) + 1
         if not self._is_due(table, version):
@@ -341,12 +349,12 @@ class PathTables:
         self._checkpoints[table] = version
         try:
             self._checkpoint(table, self._now(table))
-        except (DeltaError, OSError, ValueError) as error:  # the last of a hint that is damaged
+        except (DeltaError, OSError, ValueError) as error:  # ValueError: a damaged hint
             logger.warning("the log of table %s has no newer checkpoint: %s", table, error)
 
     def _is_due(self, table: str, version: int) -> bool:
-        """Whether the log has gone so far behind its checkpoint; where this process wrote none, the
-        number of the commit says so, of however many processes."""
+        """Whether the log has grown far enough behind its checkpoint. Where this process wrote
+        none, the version number decides, however many processes commit."""
         newest, every = self._checkpoints.get(table), _CHECKPOINT_EVERY
         if self.place.in_store:
             every = min(every, max(_IN_STORE, self._actions.get(table, 0) // _ACTIONS_EACH))
@@ -361,7 +369,8 @@ class PathTables:
         return work()
 
     def _synced(self, table: str, delta: DeltaTable, work: Callable[[DeltaTable], T]) -> T:
-        """Do what commits to a table by delta-rs, and have it outlast a loss of power."""
+        """Run `work`, which commits to a table by delta-rs, and make the commit outlast a loss of
+        power."""
         before = delta.version()
         done = work(delta)
         DeltaLog(self.place / table).sync(before, delta.version())
@@ -384,7 +393,8 @@ class PathTables:
         return log.table
 
     def _opened(self, table: str) -> DeltaTable:
-        """The table as of now, with what one of an earlier version lacks."""
+        """The table as of now, with the columns and log properties that a table of an earlier
+        version lacks."""
         place = self.place / table
         delta = place.delta()
         before = delta.version()

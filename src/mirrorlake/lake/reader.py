@@ -1,4 +1,5 @@
-"""The port by which a lake is read: one text of SQL, Spark's dialect, whichever engine answers.
+"""The port by which a lake is read: each query is one text in Spark's SQL, whichever engine
+answers.
 
 `lake.lake.Lake` reads by Spark, `lake.duck.DuckLake` by DuckDB, `lake.warehouse.WarehouseLake` by a
 SQL warehouse. Times in rows are in UTC, and without a zone.
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 
 class QueryRows(list[dict[str, Any]]):
-    """Rows, each a mapping of column to value, and the names of the columns, which are there
-    without a row too."""
+    """Rows, each a mapping of column to value, with the names of the columns, also when there are
+    no rows."""
 
     def __init__(self, rows: Iterable[dict[str, Any]] = (), columns: Sequence[str] = ()) -> None:
         super().__init__(rows)
@@ -32,15 +33,15 @@ class QueryRows(list[dict[str, Any]]):
 
 @dataclass(frozen=True)
 class Frame:
-    """Rows that a statement is given, named `{frame}` in its text: names of columns with Spark's
-    types, such as `topic STRING, partition INT`, and values."""
+    """Rows that are given to a statement, whose text names them `{frame}`. `layout` has the names
+    of the columns with Spark's types, such as `topic STRING, partition INT`."""
 
     layout: str
     rows: Sequence[tuple[Any, ...]]
 
     @classmethod
     def of(cls, layout: str, objects: Iterable[object]) -> "Frame":
-        """The attributes of objects that have the columns' names."""
+        """A frame of objects: each column holds the attribute of its name."""
         names = [name for name, _ in cls(layout, ()).columns]
         return cls(layout, [tuple(getattr(each, name) for name in names) for each in objects])
 
@@ -50,11 +51,11 @@ class Frame:
         return [(name, kind) for name, kind in map(str.split, self.layout.split(","))]
 
 
-#: The layout of frames of ranges of offsets (inclusive) of generations of partitions.
+#: The layout of frames of offset ranges (inclusive), each in one generation of a partition.
 OFFSET_RANGES = "topic STRING, partition INT, generation INT, first BIGINT, last BIGINT"
-#: The same of single records: their offsets, each in a generation or a newer one.
+#: The layout of frames of single offsets, each in generation `since` or a newer one.
 SINGLE_OFFSETS = "topic STRING, partition INT, offset BIGINT, since INT"
-#: Frames by name: rows, or the text of a query, which may use the parameters of the statement.
+#: Frames by name: rows, or the text of a query, which may use the statement's parameters.
 Frames = Mapping[str, "Frame | str"]
 #: Values of a statement's `:named` parameters.
 Args = Mapping[str, object]
@@ -71,15 +72,15 @@ def one_of(column: str, names: Iterable[str]) -> tuple[str, dict[str, object]]:
 
 
 class OpenTable(NamedTuple):
-    """A table as a reader has it open, and its log, of which it may have read what counts."""
+    """A table that a reader has open, and its log, parts of which it may have read already."""
 
     delta: "DeltaTable"
     log: "DeltaLog"
 
 
 class Reader(ABC):
-    """A lake that is read. `engine` is what the engine is called in a sentence, `directory` where
-    its files are, None in a catalog."""
+    """Reads a lake. `engine` is the engine's name in messages; `directory` is where the lake's
+    files are, None in a catalog."""
 
     engine: ClassVar[str]
     directory: "Place | None"
@@ -87,33 +88,33 @@ class Reader(ABC):
     @property
     @abstractmethod
     def checkpoints(self) -> Path:
-        """Where streaming checkpoints live, and the copy of the index of the stage. Raises
-        LakeError where that is not known."""
+        """The directory of streaming checkpoints and of the copy of the stage's index. Raises
+        LakeError where it is not known."""
 
     @abstractmethod
     def rows(
         self, text: str, args: Args = NONE, frames: Frames = NONE, limit: int | None = None
     ) -> QueryRows:
-        """Run a query in which bare names mean this lake's tables and views; `args` fills `:named`
-        parameters. Raises InputError for one that cannot be run, saying why."""
+        """Run a query in which bare names refer to this lake's tables and views; `args` fills
+        `:named` parameters. Raises InputError, with the reason, for a query that cannot be run."""
 
     @abstractmethod
     def arrow(self, text: str, args: Args = NONE, frames: Frames = NONE) -> "pa.RecordBatchReader":
-        """The same as `rows`, for results of any size: times have their zone, and rows come in
+        """The same as `rows`, for results of any size: times keep their zone, and rows come in
         batches."""
 
     @abstractmethod
     def refresh(self) -> None:
-        """What is read from now on is as of now; until then, all is as of the first reading of each
-        table."""
+        """Read as of now from here on. Between two calls, each table stays as of its first
+        reading."""
 
     def open_together(self, names: Collection[str]) -> None:  # noqa: B027 - most wait for no store
-        """Tables and views that are about to be asked for: where an answer of the lake's store
-        takes its time, their tables are opened side by side. They are ready to be asked then."""
+        """Open the tables behind some names side by side, where the lake's store takes time to
+        answer, so that they are open for the queries that follow."""
 
     def held(self, table: str) -> OpenTable | None:
-        """A table as this reader has it open, until `refresh`; None where it has not, or reads by
-        something else."""
+        """A table as this reader has it open, until `refresh`; None where it is not open, or the
+        reader does not open tables itself."""
         return None
 
     def query_rows(self, name: str, frames: Frames = NONE, **args: object) -> QueryRows:
@@ -125,6 +126,6 @@ class Reader(ABC):
         return self.rows(f"SELECT * FROM {table}")
 
     def with_all_columns(self, table: str) -> str:
-        """The text of a query that gives a table with all columns of its newest layout, which it
-        has once it is opened, unless a reader knows better."""
+        """The text of a query on a table with all columns of its newest layout. Opening a table
+        adds them, except in readers that override this."""
         return f"SELECT * FROM {table}"

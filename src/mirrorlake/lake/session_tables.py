@@ -1,4 +1,4 @@
-"""The tables of a lake as a Spark session knows them: asked in Spark's SQL, under bare names."""
+"""The tables of a lake as a Spark session knows them: queried in Spark's SQL, under bare names."""
 
 import re
 import threading
@@ -16,8 +16,8 @@ from mirrorlake.lake.spark_rows import frames_in, rows_from_arrow, with_values
 if TYPE_CHECKING:  # answers without Spark come by this module too
     from pyspark.sql import DataFrame, SparkSession
 
-#: `USE <schema>` is state of the session, which all lakes of a process share: no other lake's comes
-#: between it and the statement that it is for.
+#: `USE <schema>` is state of the session, which all lakes of a process share. This lock keeps the
+#: `USE` of another lake from coming between it and the statement that it is for.
 _session_use = threading.RLock()
 
 
@@ -26,18 +26,18 @@ class LaterSession(Protocol):
 
     @property
     def over(self) -> bool:
-        """Whether it is there, or cannot be."""
+        """Whether the session is up, or has failed to start."""
 
     def begin(self) -> None:
-        """Begin to start it, unless that was done."""
+        """Begin to start the session, unless that was done."""
 
 
 class SessionTables(Reader):
     """A `Reader` by Spark, in a session that is opened when it is first needed.
 
     Attributes:
-        schema: under which the session knows the tables.
-        starting: the session that this process starts, or will once it is needed, if it does.
+        schema: the tables' schema in the session.
+        starting: the session that this process starts once it is needed; None if it starts none.
     """
 
     engine: ClassVar[str] = "Spark"
@@ -54,7 +54,7 @@ class SessionTables(Reader):
 
     @property
     def spark(self) -> "SparkSession":
-        """The session, opened if it is the first time that it is needed. Raises MissingJava."""
+        """The session, opened when it is first needed. Raises MissingJava."""
         with self._opening_use:
             if self._session is None:
                 self._session = self._open_session()
@@ -62,16 +62,17 @@ class SessionTables(Reader):
 
     @property
     def later_session(self) -> LaterSession | None:
-        """The session that this process starts once it is needed, while it is not there yet."""
+        """The session that this process starts once it is needed, while it is not up yet; else
+        None."""
         return None if self.starting is None or self.starting.over else self.starting
 
     def _open_session(self) -> "SparkSession":
         return self._opening()
 
     def check_session(self) -> None:
-        """Raise ReplicationError where the session was opened and its JVM is gone, killed or out of
-        memory: this process gets no other one; and what opening it raised. A Spark Connect server
-        may come back, and is not asked."""
+        """Raise ReplicationError where the JVM of an opened session is gone, killed or out of
+        memory: this process gets no other session. Raises what opening the session raised, too. A
+        Spark Connect server may come back, and is not asked."""
         from mirrorlake.spark.home import over_connect
 
         if self.starting is not None and self.starting.over:
@@ -87,7 +88,7 @@ class SessionTables(Reader):
             ) from error
 
     def name(self, table: str) -> str:
-        """The qualified name of a table or view, which the session knows from now on."""
+        """The qualified name of a table or view, which this makes known to the session."""
         self.make_known(table)
         return f"{self.schema}.{table}"
 
@@ -96,8 +97,8 @@ class SessionTables(Reader):
         return self.spark.table(self.name(table))
 
     def sql(self, text: str, args: Args = NONE, frames: Frames = NONE) -> "DataFrame":
-        """Run a statement in which bare table names mean this lake's; `args` fills `:named`
-        parameters, `frames` are named as `{frame}`."""
+        """Run a statement in which bare table names refer to this lake's; `args` fills `:named`
+        parameters, and the text names `frames` as `{frame}`."""
         with _session_use:
             text, made = frames_in(self.spark, text, frames)
             self.make_known(text)
@@ -106,10 +107,11 @@ class SessionTables(Reader):
             return self.spark.sql(text, args=left or None, **made)
 
     def make_known(self, text: str) -> None:
-        """Make the session know the tables and views that a text names, and what those are made of.
+        """Make the session know the tables and views that a text names, and those that the views
+        read.
 
-        A session's catalog forgets them, each costs the reading of a log, and most commands need a
-        few. One that says SHOW sees all.
+        A session's catalog does not keep them, each costs reading a log, and most commands need a
+        few. A statement with SHOW sees all.
         """
         named = {word.lower() for word in re.findall(r"\w+", text)}
         if "show" in named:
@@ -124,7 +126,7 @@ class SessionTables(Reader):
                     self.sql(sql_text("views", view))
 
     def mark_known(self, tables: Iterable[str], views: Iterable[str]) -> None:
-        """Say what the session's catalog has without our doing."""
+        """Mark tables and views that the session's catalog already has."""
         self._tables_known.update(tables)
         self._views_made.update(views)
 
@@ -141,7 +143,7 @@ class SessionTables(Reader):
 
     @abstractmethod
     def _find(self, table: str) -> None:
-        """Make the session know a table, if it is there yet and the session does not know it by
+        """Make the session know a table, if the table exists and the session does not know it by
         itself."""
 
     def query(self, name: str, **args: object) -> "DataFrame":
@@ -152,7 +154,7 @@ class SessionTables(Reader):
         self, text: str, args: Args = NONE, frames: Frames = NONE, limit: int | None = None
     ) -> QueryRows:
         """See `Reader.rows`."""
-        # only who reads by Spark needs it
+        # only reading by Spark needs it
         from pyspark.errors import AnalysisException, ParseException
 
         from mirrorlake.spark.metastore import metastore_error
