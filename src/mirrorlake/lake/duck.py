@@ -1,10 +1,10 @@
 """A lake at a path or URL, read by DuckDB over the snapshots of delta-rs: the second adapter of the
 port `lake.reader`.
 
-No Java, and neither Spark nor pandas is imported. Tables are opened when a text names them, each
+It needs no Java, and imports neither Spark nor pandas. A table is opened when a query names it,
 once until `refresh`. DuckDB reads the Parquet files of a snapshot itself: it streams, in many
-threads, and skips by their statistics. That is reading the table only where it has neither deletion
-vectors nor column mapping, and such tables are refused.
+threads, and skips by their statistics. The files are the whole table only where it has neither
+deletion vectors nor column mapping; other tables are refused.
 """
 
 import glob
@@ -41,26 +41,26 @@ if TYPE_CHECKING:
 
     from mirrorlake.lake.store_files import StoreFiles
 
-#: How many tables are asked about at a time in a store, where each answer takes its time: all that
-#: one question names.
+#: How many tables are opened at a time in a store, where each answer takes time: all that one query
+#: names.
 _AT_ONCE = 16
-#: The table whose snapshot stays as it is for who has it (`held`): its version and its files are
-#: asked for one after the other.
+#: The table whose open snapshot is never brought up to date: its holder (`held`) asks for version
+#: and files one after the other.
 _WHOLE = "records"
 Answer = TypeVar("Answer")
 
 
 class DuckLake(Reader):
-    """The tables of one lake; for one thread at a time, others wait."""
+    """The tables of one lake. One thread uses it at a time; others wait."""
 
     engine: ClassVar[str] = "DuckDB"
-    #: Whether the logs of the tables may be mended here.
+    #: Whether this reader may mend the tables' logs.
     mends: ClassVar[bool] = True
 
     def __init__(
         self, place: Place | Path, checkpoints: Path | None = None, memory: str | None = None
     ) -> None:
-        """`memory`, such as 2GB, is more than which DuckDB puts on disk; None for its own rule."""
+        """With more than `memory`, such as 2GB, DuckDB goes to disk; None for its own limit."""
         self._root = place_of(place)
         self.directory: Place | None = self._root
         self._checkpoints = checkpoints or own_folder(self._root)
@@ -71,7 +71,7 @@ class DuckLake(Reader):
         self._reached_by: dict[str, Mapping[str, str] | None] = {}
         self._absent: set[str] = set()
         self._known: set[str] = set()
-        #: Tables of which it is to be seen, when a text names them, whether they were committed to.
+        #: Tables to be checked for new commits when a query next names them.
         self._unsure: set[str] = set()
         self._properties: Mapping[str, str] | None = None  # of the table `records`
         self._stored: StoreFiles | None = None
@@ -83,8 +83,7 @@ class DuckLake(Reader):
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
-        # Else what does not fit into memory would be written to a folder beside the process that
-        # asks.
+        # By default DuckDB spills into the working directory of the process.
         spilled = str(Path(tempfile.gettempdir()) / "mirrorlake-duckdb")
         connection = duckdb.connect(config={"temp_directory": spilled, **self._memory})
         for statement in PREPARED:
@@ -108,15 +107,15 @@ class DuckLake(Reader):
         return self._checkpoints
 
     def refresh(self) -> None:
-        """See `Reader.refresh`. Whether a table was committed to is looked at when a text names it,
-        so that a question about one asks for one; one that was not stays as it was opened."""
+        """See `Reader.refresh`. A table is checked for new commits when a query names it, so a
+        query on one table checks one; without new commits it stays open."""
         with self._use:
             known = {name.removesuffix(WITH_FILES) for name in self._known} - {*VIEWS}
             self._unsure = known | self._absent | {*self._snapshots}
 
     def _look_again(self, tables: Collection[str]) -> None:
-        """Forget those of some tables that were committed to since they were opened, where that
-        counts since `refresh`."""
+        """Bring tables up to date, or close them, where they were committed to since they were
+        opened; each is checked once after `refresh`."""
         asked = self._unsure.intersection(tables)
         newest = self._of_each(self._is_newest, asked)
         old = {table for table in asked if not newest[table]}
@@ -132,15 +131,15 @@ class DuckLake(Reader):
         self._unsure -= asked
 
     def _of_each(self, ask: Callable[[str], Answer], tables: Collection[str]) -> dict[str, Answer]:
-        """What is asked of each of some tables."""
+        """The answer for each table; in a store, asked side by side."""
         if not self._root.in_store:
             return {table: ask(table) for table in tables}
         return dict(zip(tables, side_by_side(ask, tables, _AT_ONCE), strict=True))
 
     def _is_newest(self, table: str) -> bool | None:
-        """Whether a table is as it was opened, or still not there; None where it has to be opened
-        anew: one that was opened with credentials that are renewed by now cannot be read any
-        more."""
+        """Whether a table has no newer version, or is still absent; None where it must be opened
+        anew: one that was opened with credentials that have since been renewed can no longer be
+        read."""
         delta = self._snapshots.get(table)
         if delta is None:
             return None if has_table(self._root, table) else True
@@ -149,7 +148,7 @@ class DuckLake(Reader):
         return self._log(table).is_newest(delta.version(), self._marks[table])
 
     def _bring_up(self, table: str) -> None:
-        """Read of a table what was committed to it since, and that alone."""
+        """Read the commits that a table got since it was opened, and only those."""
         delta = self._snapshots.pop(table)
         before = delta.version()
         try:
@@ -160,7 +159,7 @@ class DuckLake(Reader):
             self.keep(table, delta)
 
     def close(self) -> None:
-        """End the connection, and with it what it has on disk."""
+        """Close the connection, which deletes what it has on disk."""
         self._connection.close()
 
     def rows(
@@ -188,7 +187,8 @@ class DuckLake(Reader):
                 raise self._problem(error) from error
 
     def _problem(self, error: duckdb.Error) -> Exception:
-        """What a query failed with: it cannot be run, or the store gave a file of its not."""
+        """The error for a failed query: either it cannot be run, or the store did not give one of
+        its files."""
         failure = None if self._stored is None else self._stored.failure
         return failure or InputError(_in_words(error))
 
@@ -205,8 +205,8 @@ class DuckLake(Reader):
         )
 
     def give(self, frames: Frames) -> None:
-        """Have the connection know the rows of frames, under the names that `with_frames` puts into
-        a text."""
+        """Register the rows of frames with the connection, under the names that `with_frames` puts
+        into a text."""
         for name, frame in frames.items():
             if isinstance(frame, Frame):
                 give(self._connection, name, frame)
@@ -217,7 +217,7 @@ class DuckLake(Reader):
         return self._connection.sql(text)
 
     def _make_known(self, query: DuckQuery) -> None:
-        """Open what a query names, and what that is made of."""
+        """Open what a query names, and what its views read."""
         self._open_all(query.tables)
         self._define(query.tables)
 
@@ -231,7 +231,7 @@ class DuckLake(Reader):
                 raise self._problem(error) from error
 
     def _open_all(self, names: Iterable[str]) -> None:
-        """Open the tables that names stand for, as of now where `refresh` asked for that."""
+        """Open the tables behind some names, as of now where `refresh` asked for that."""
         tables = frozenset[str]().union(*map(_made_of, names))
         self._look_again(tables)
         if self._root.in_store:  # else each is opened when it is read
@@ -244,10 +244,10 @@ class DuckLake(Reader):
             side_by_side(lambda call: call(), calls, _AT_ONCE)
 
     def _define(self, names: Iterable[str]) -> None:
-        """Make views of the tables and views that a query names, and of what these are made of."""
+        """Make views for the tables and views that a query names, and for those that these read."""
         for name in names:
             if name in self._known:
-                continue  # a view before it in this query was made of it
+                continue  # an earlier view of this query reads it
             if (table := name.removesuffix(WITH_FILES)) in TABLES:
                 self._open(table, name)
                 if name == "objectives":
@@ -261,8 +261,8 @@ class DuckLake(Reader):
             self._known.add(name)
 
     def snapshot(self, table: str) -> DeltaTable | None:
-        """A table as this reader has it; None where the lake has none of that name yet. Raises
-        LakeError for one of which files are not the rows."""
+        """A table as this reader has it; None where the lake has no table of that name yet. Raises
+        LakeError for a table whose files are not its rows."""
         with self._use:
             self._look_again((table,))
             if table not in self._snapshots.keys() | self._absent:
@@ -278,8 +278,8 @@ class DuckLake(Reader):
             self.keep(table, delta)
 
     def _if_there(self, table: str, opened: Callable[[], DeltaTable]) -> DeltaTable | None:
-        """A table that is opened; None where the lake has none of that name, which a store says by
-        the answers that open it."""
+        """The table that `opened` returns; None where the lake has no table of that name. In a
+        store, opening it tells."""
         if not self._root.in_store:
             return opened() if has_table(self._root, table) else None
         try:
@@ -288,7 +288,7 @@ class DuckLake(Reader):
             return None
 
     def opened(self, table: str) -> DeltaTable:
-        """A table that is there, as of now. Raises LakeError for one of which files are not the
+        """An existing table, as of now. Raises LakeError for a table whose files are not its
         rows."""
         delta = self._log(table).opened()
         if barred := BARRED_FEATURES & features_of(delta.protocol()):
@@ -299,7 +299,7 @@ class DuckLake(Reader):
         return delta
 
     def _log(self, table: str) -> DeltaLog:
-        """The log of a table, of which a store is asked once."""
+        """The log of a table; kept, since it remembers what a store answered."""
         if table not in self._logs:
             place = self._root / table
             copies = self._root.in_store and self.mends
@@ -317,25 +317,25 @@ class DuckLake(Reader):
             return None if delta is None else OpenTable(delta, self._log(table))
 
     def keep(self, table: str, delta: DeltaTable) -> None:
-        """Read a table as of this until `refresh`."""
-        # Whether it is the newest one is asked then.
+        """Read a table from this snapshot until `refresh`."""
+        # These tell then whether it is still the newest.
         self._marks[table] = self._log(table).mark_of(delta.version())
         self._reached_by[table] = self._root.options
         self._snapshots[table] = delta
 
     def folder(self, table: str) -> str:
-        """What the names of a table's files begin with, as DuckDB has them."""
+        """The prefix of a table's file names in DuckDB."""
         return f"{self._root / table}/" if self._stored is None else f"lake://{table}/"
 
     def _open(self, table: str, view: str) -> None:
-        """Make a table known as of now; one that an earlier version did not have is empty, and so
-        is a column."""
+        """Make a view of a table as of now; a table that an earlier version did not have is empty,
+        and a column it did not have is null."""
         wanted = dict(duckdb_columns(sql_text("tables", table)))
         if view != table:
             wanted |= {"filename": "VARCHAR", "file_row_number": "BIGINT"}
         delta = self.snapshot(table)
-        # Of the folder as it is: in URIs of delta-rs a space is %20. DuckDB takes some characters
-        # for patterns.
+        # Paths as in the folder: in delta-rs' URIs a space is %20. DuckDB reads some characters as
+        # patterns.
         files = {} if delta is None else files_of(delta)
         if delta is None or not files:
             empty = ", ".join(
@@ -363,8 +363,7 @@ class DuckLake(Reader):
 
 @cache
 def _made_of(name: str) -> frozenset[str]:
-    """The tables that a name of a query stands for: itself, those that a view is made of, or
-    none."""
+    """The tables behind a name in a query: the table itself, those that a view reads, or none."""
     if (table := name.removesuffix(WITH_FILES)) in TABLES:
         return frozenset((table,))
     if name not in VIEWS:
@@ -373,8 +372,8 @@ def _made_of(name: str) -> frozenset[str]:
 
 
 def _in_words(error: duckdb.Error) -> str:
-    """What DuckDB says in its first line, with the name that was meant: it knows of tables those
-    alone that a text has named rightly."""
+    """The first line of DuckDB's message. For an unknown table it suggests the nearest name: DuckDB
+    itself knows only tables that earlier queries named."""
     first, *rest = text_of(error).splitlines()
     if unknown := re.search(r"Table with name (\w+) does not exist!", first):
         return f"there is no table or view {unknown[1]}{nearest(unknown[1], (*TABLES, *VIEWS))}"

@@ -1,5 +1,5 @@
-"""Incidents: what an operator must know, recorded once while it is open, and closed when it is over
-or decided."""
+"""Incidents: what an operator must know. Each is recorded once while it is open, and closed when it
+is over or decided."""
 
 import threading
 from collections import Counter, defaultdict
@@ -16,26 +16,27 @@ from mirrorlake.lake.targets import LivingMirror
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 
-#: How records that the stage had lost are staged again; with ` from <offset>` behind it, only from
-#: there on.
+#: The resolution by which records that the stage had lost are staged again; followed by ` from
+#: <offset>`, only from that offset on.
 READ_AGAIN = "read-again"
-#: How a flow goes on behind records that its target refuses, which stay to be sent later.
+#: The resolution by which a flow goes on behind records that its target refuses; they stay, to be
+#: sent later.
 PARK = "park"
-#: How incidents end by themselves; `sql/queries/remove_incidents.sql` says it too.
+#: The resolutions of incidents that end by themselves, also in `sql/queries/remove_incidents.sql`.
 CAME_THROUGH, WENT_ON = "it came through again", "the flow went on behind the records"
-#: What is done about records that a target has lost: they are produced from the stage once more, or
-#: given up.
+#: The resolutions for records that a target has lost: produce them from the stage again, or give
+#: them up.
 PRODUCE_AGAIN, ACCEPT = "produce-again", "accept"
 _SETTLED = "flow STRING, kind STRING, topic STRING, partition INT, generation INT, behind TIMESTAMP"
 _LOST = "target_lost"
-#: Kinds of which each incident is about the offsets that it names, and nothing waits for a
-#: decision: one that is open says nothing of other offsets of its partition.
+#: Kinds whose incidents concern only the offsets that they name, and await no decision: an open one
+#: does not cover other offsets of its partition.
 _OF_OFFSETS = frozenset({"landing_gap"})
 
 
 class IncidentKey(NamedTuple):
-    """What an incident is about; one that is open is not reported twice. `generation` is of the
-    source topic, 0 where the incident is about none."""
+    """What an incident is about; an open one is not reported twice. `generation` is the source
+    topic's, 0 where the incident concerns none."""
 
     flow: str
     kind: str
@@ -45,7 +46,7 @@ class IncidentKey(NamedTuple):
 
 
 class Incident(NamedTuple):
-    """What is wrong with a flow: the kind of it, and the error, whose attributes say where."""
+    """What is wrong with a flow: its kind, and the error, whose attributes name the place."""
 
     flow: str
     kind: str
@@ -53,8 +54,7 @@ class Incident(NamedTuple):
 
 
 class WaitingPartition(NamedTuple):
-    """A partition that waits for a decision, with the last source offset that the incident
-    names."""
+    """A partition that waits for a decision, with the last source offset of its incident."""
 
     kind: str
     topic: str
@@ -64,25 +64,31 @@ class WaitingPartition(NamedTuple):
 
     @property
     def place(self) -> PartitionGeneration:
-        """What the offset is of."""
+        """The generation of the partition that the offset belongs to."""
         return PartitionGeneration(self.topic, self.partition, self.generation)
 
 
 class Lost(NamedTuple):
-    """What a target lost of a partition, and no operator has decided about: all from a target
-    offset on, of one generation of the target topic."""
+    """What a target lost of a partition, without a decision yet: all from a target offset on, in
+    one generation of the target topic."""
 
     target_generation: int
     target_offset: int
 
 
 class Decided(NamedTuple):
-    """What an operator decided about partitions that stopped, each in a generation of its topic:
-    `stopped` ones, the source offsets that were given up, the one at which the flow goes on behind
-    records of another producer, those that it goes on without since the stage has them no more, and
-    those that are to be parked if they are refused. `lost` are the partitions of which the target
-    has lost records, and of which nothing is decided. Those of `again` are produced again from the
-    end of the map on: what is below a target offset counts no more."""
+    """What an operator decided about stopped partitions, each in a generation of its topic.
+
+    Attributes:
+        stopped: partitions that stay stopped.
+        skipped: source offsets that were given up.
+        foreign: the source offset at which the flow goes on behind another producer's records.
+        trimmed: source offsets that the flow goes on without, since the stage has lost them.
+        parked: source offsets to park if they are refused.
+        lost: partitions whose target has lost records, without a decision yet.
+        again: partitions to produce again from the end of the map on; a committed position below
+            this target offset no longer counts.
+    """
 
     stopped: frozenset[PartitionGeneration]
     skipped: dict[PartitionGeneration, OffsetRanges]
@@ -94,37 +100,37 @@ class Decided(NamedTuple):
 
 
 class Incidents:
-    """The table `incidents` of a lake. Threads of one process share it; `resolve` writes to it from
-    another one."""
+    """The table `incidents` of a lake. Threads of one process share it; `resolve` writes to the
+    table from another process."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         self._use = threading.RLock()
-        self._seen: frozenset[IncidentKey] = frozenset()  # what was open when that was last asked
-        self._asked = False  # ever
-        #: By flow: of which topics an incident was open when it was asked which of them are
-        #: stopped, and those that are.
+        self._seen: frozenset[IncidentKey] = frozenset()  # what was open when last read
+        self._asked = False  # whether the lake was ever read
+        #: By flow: the topics with an open incident when its stopped topics were last read, and
+        #: those stopped topics.
         self._made_again: dict[str, tuple[set[str], set[str]]] = {}
 
     def open(self, flow: str, kind: str, error: MirrorlakeError) -> None:
-        """Record an incident; one of the same kind, topic, partition and generations, here and at
-        the target, that is open is not repeated, unless it is about other offsets, and of a kind
-        that goes by these."""
+        """Record an incident, unless one of the same kind, topic, partition and generations (source
+        and target) is open. Kinds that concern only their offsets are recorded for other offsets
+        too."""
         self.report([Incident(flow, kind, error)])
 
     def open_all(self, flow: str, kind: str, errors: Iterable[MirrorlakeError]) -> None:
-        """The same of many errors, in one commit."""
+        """Record incidents of one kind for many errors, in one commit."""
         self.report([Incident(flow, kind, error) for error in errors])
 
     def report(self, incidents: Iterable[Incident]) -> None:
-        """The same of incidents of any flows and kinds, in one commit: a topic may have thousands
-        of partitions, and who reports does nothing else meanwhile."""
+        """Record incidents of any flows and kinds, in one commit: a topic may have thousands of
+        partitions, and the caller waits meanwhile."""
         rows = [*map(_row, incidents)]
         if not rows:
             return
         with self._use:
             open_rows = self._open_rows()
-            # the view of an earlier version, which has altered a catalog's, lacks the column
+            # an earlier version that altered a catalog's view left the column out
             named = "target_topic" in open_rows.columns
             known = {_said_by(row, named) for row in open_rows}
             by_said: dict[tuple[object, ...], dict[str, object]] = {}
@@ -132,14 +138,14 @@ class Incidents:
                 by_said.setdefault(_said_by(row, named), row)
             fresh = [row for said, row in by_said.items() if said not in known]
             if fresh:
-                # as of when it was asked for those that are open
+                # as of the same reading as the open ones
                 now = next_time(self._lake.reader, "newest_incident")
                 rows_now = [row | {"at": now} for row in fresh]
                 self._lake.append("incidents", rows_of("incidents", rows_now))
             self._seen |= set(map(key_of, fresh))
 
     def note(self, incidents: Iterable[Incident], resolution: str) -> None:
-        """Record what is decided already, in one commit."""
+        """Record incidents that are already decided, in one commit."""
         rows = [*map(_row, incidents)]
         if rows:
             now = next_time(self._lake.now, "newest_incident")
@@ -148,12 +154,13 @@ class Incidents:
             self._lake.append("incidents", rows_of("incidents", decided_rows))
 
     def close(self, over: Callable[[IncidentKey], bool]) -> None:
-        """Close what went away by itself, in one commit: `over` is asked of each that is open."""
+        """Close incidents that ended by themselves, in one commit: the open ones for which `over`
+        is true."""
         with self._use:
             self.settle_all((key for key in self._open_keys() if over(key)), CAME_THROUGH)
 
     def close_kinds(self, flows: Iterable[str], kinds: Iterable[str]) -> None:
-        """Close what is over: what was wrong with these flows went away by itself."""
+        """Close the open incidents of these flows and kinds: what was wrong went away by itself."""
         wanted, named = set(kinds), set(flows)
         self.close(lambda key: key.flow in named and key.kind in wanted)
 
@@ -162,9 +169,9 @@ class Incidents:
         return {key.kind for key in self._open_keys() if key.flow == flow}
 
     def made_again(self, flow: str) -> set[str]:
-        """The source topics of a flow that were made again, and wait for a decision or were stopped
-        by one; as of the last time that the lake was asked for incidents: once, if this process
-        never did."""
+        """The source topics of a flow that were made again and wait for a decision, or were stopped
+        by one. As of this process's last reading of incidents; if it never read them, it does so
+        now."""
         known = self._seen if self._asked else self._open_keys()
         waiting = {key.topic or "" for key in known if key[:2] == (flow, "topic_recreated")}
         before, stopped = self._made_again.get(flow, (None, set[str]()))
@@ -175,28 +182,27 @@ class Incidents:
 
     def open_counts(self) -> Mapping[str, int]:
         """How many incidents of each flow are open, as far as this process knows; the lake is not
-        asked."""
+        read."""
         return Counter(key.flow for key in self._seen)
 
     def open_kind_counts(self) -> Mapping[tuple[str, str], int]:
-        """The same by flow and kind."""
+        """As `open_counts`, by flow and kind."""
         return Counter((key.flow, key.kind) for key in self._seen)
 
     def close_except(self, flow: str, kind: str, still: Collection[str]) -> None:
-        """Close a flow's incidents of one kind that are about topics, except those topics of which
-        it still holds."""
+        """Close a flow's open incidents of one kind, except those about topics in `still`."""
         self.close(lambda key: key[:2] == (flow, kind) and key.topic not in still)
 
     def settle_all(self, keys: Iterable[IncidentKey], resolution: str) -> None:
-        """Close incidents, in one commit, which rewrites the table. Those stopped by an operator
-        are closed again."""
+        """Close incidents, in one commit, which rewrites the table. Incidents that an operator
+        resolved by `stop` are closed too."""
         settled = frozenset(keys)
         if not settled:
             return
         with self._use:
             behind = None
             if any(key.kind == _LOST for key in settled):
-                # checkpoints of before it are known by that (view `group_positions`)
+                # by it the view `group_positions` knows earlier checkpoints
                 behind = self._lake.ask("newest_checkpoint")[0]["at"]
             rows = [(*key, behind) for key in settled]
             frames = {"settled": Frame(_SETTLED, rows)}
@@ -204,8 +210,7 @@ class Incidents:
             self._seen -= settled
 
     def refused(self, flow: str) -> list[WaitingPartition]:
-        """Partitions that stopped at a record, or for a lost position, and that no operator decided
-        about."""
+        """Partitions that stopped at a record, or for a lost position, without a decision yet."""
         rows = self._lake.ask("mirror_incidents", flow=flow)
         names = WaitingPartition._fields
         return [
@@ -215,11 +220,11 @@ class Incidents:
         ]
 
     def decided(self, flow: str, mirror: Callable[[str], LivingMirror]) -> Decided:
-        """What an operator decided about partitions that stopped, and holds now.
+        """The operator's decisions about stopped partitions that hold now.
 
-        `mirror` gives what a source topic is produced to: what was decided about another topic, or
-        generation, does not hold. Where no generation was noted, it holds for any; where no topic
-        was, for the first one.
+        `mirror` returns what a source topic is produced to: a decision about another topic or
+        generation does not hold. One without a generation holds for any; one without a topic, for
+        the first.
         """
         stopped: set[PartitionGeneration] = set()
         skipped: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)
@@ -235,7 +240,7 @@ class Incidents:
             if not mirror(row["topic"]).is_of(row):
                 continue
             if row["kind"] == _LOST:
-                again.pop(place, None)  # offsets there begin anew in front of it
+                again.pop(place, None)  # offsets at the target begin anew below it
             if row["kind"] == _LOST and row["open"]:
                 number = row["target_generation"] or 0
                 lost[place.topic_partition] = Lost(number, row["target_offset"])
@@ -273,17 +278,17 @@ class Incidents:
 
 
 def key_of(row: Mapping[str, Any]) -> IncidentKey:
-    """What an incident is about, by its row."""
+    """The key of an incident, from its row."""
     return IncidentKey(
         row["flow"], row["kind"], row["topic"], row["partition"], row["generation"] or 0
     )
 
 
 def _said_by(row: Mapping[str, Any], named: bool) -> tuple[object, ...]:
-    """What the row of an incident says, so that it is not said twice. What waits of a target topic
-    that is no more says nothing of the one that has its name now, nor of one of another name, where
-    they are `named`."""
-    # the view of an earlier version lacks that, too
+    """What makes an incident's row distinct, so that it is not recorded twice. An incident about a
+    target topic that is gone differs from one about the topic that now has its name, and, where
+    rows have names (`named`), from one about another name."""
+    # an earlier version's view lacks this column, too
     key, of_target = key_of(row), row.get("target_generation") or 0
     said = *key, of_target, row["target_topic"] if named else None
     return (*said, row["first_offset"], row["last_offset"]) if key.kind in _OF_OFFSETS else said

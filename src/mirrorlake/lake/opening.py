@@ -1,4 +1,4 @@
-"""Opens a lake: proves that its place can be written to, makes what is missing, refuses one of a
+"""Opens a lake: checks that its place is writable, makes what is missing, and refuses a lake of a
 newer version."""
 
 import logging
@@ -41,11 +41,11 @@ logger = logging.getLogger(__name__)
 def open_lake(
     session: "SparkSession | Callable[[], SparkSession]", location: Location, directory: Path
 ) -> Lake:
-    """Open the lake of a topology whose file is in `directory`, and make what is missing of it.
+    """Open the lake of a topology whose file is in `directory`, and make what it lacks.
 
-    `session` may be what opens one: of a lake in a folder it is asked for when it is first needed.
-    Raises LakeError when the place is not writable, holds something else, or was written by a newer
-    version.
+    `session` may be a function that opens one; a lake in a folder calls it when it first needs a
+    session. Raises LakeError when the place is not writable, holds something else, or was written
+    by a newer version.
     """
     root, checkpoints = check_location(location, directory)
     if root is not None:
@@ -73,8 +73,9 @@ def _open_schema(spark: "SparkSession", schema: str, checkpoints: Path) -> Lake:
 
 
 def _use_files(lake: CatalogLake, names: CatalogNames, checkpoints: Path) -> None:
-    """Where the tables' files are at hand, answer by them, and note it for who has no session;
-    else note that they are not. They are this lake's by its identity."""
+    """Answer from the tables' files where they are at hand, and note where they lie for processes
+    without a session; otherwise note that they are not at hand. The lake's identity tells whether
+    the files are this lake's."""
     from mirrorlake.lake.catalog_reader import CatalogReader  # DuckDB's import takes time
 
     noted: NotedFiles | None = None
@@ -95,8 +96,8 @@ def _use_files(lake: CatalogLake, names: CatalogNames, checkpoints: Path) -> Non
 
 
 def names_in_catalog(spark: "SparkSession", location: Location) -> CatalogNames:
-    """The names of the schema that a topology file names, made if it is missing, by a session.
-    Raises LakeError."""
+    """The names of the schema in a topology file, asked by a session; the schema is made if it is
+    missing. Raises LakeError."""
     schema = schema_in_catalog(location)
     with catalog_answers(schema):
         _make_schema(spark, schema)
@@ -106,11 +107,11 @@ def names_in_catalog(spark: "SparkSession", location: Location) -> CatalogNames:
 def reading_lake(
     session: "SparkSession | Callable[[], SparkSession]", location: Location, directory: Path
 ) -> Lake:
-    """Open a lake to read it: one that is there already. In a catalog nothing is made, so readers
-    need no more rights.
+    """Open an existing lake to read it. In a catalog nothing is made, so readers need no more
+    rights.
 
-    Nothing can be produced from it (see `Lake`); `session` as in `open_lake`. Raises LakeError
-    where there is none.
+    Nothing can be produced from it (see `Lake`). `session` is as in `open_lake`. Raises LakeError
+    where there is no lake.
     """
     if location.path is None:
         spark, schema = _opened(session), schema_in_catalog(location)
@@ -149,8 +150,8 @@ def _open_folder(
 
 
 def _tables_at(root: Place) -> set[str]:
-    """The tables that lie at a place. In a store, where each look takes its time, one tells which
-    cannot be there."""
+    """The tables at a place. In a store, where each look takes time, one listing rules out those
+    that cannot be there."""
     known = set(root.names()).intersection(TABLES) if root.in_store else {*TABLES}
     there = side_by_side(partial(has_table, root), known)
     return {table for table, is_there in zip(known, there, strict=True) if is_there}
@@ -161,22 +162,21 @@ def _opened(session: "SparkSession | Callable[[], SparkSession]") -> "SparkSessi
 
 
 def lake_exists(location: Location, directory: Path) -> bool:
-    """Whether a lake is there already, as far as can be known without a session: in a catalog one
-    may be."""
+    """Whether a lake exists, as far as can be known without a session: in a catalog one may."""
     return location.path is None or has_table(lake_place(location, directory), "clusters")
 
 
 def leases_of(location: Location, directory: Path) -> Place | None:
-    """The place of a lake's leases (`Lake.leases`), whether or not anything is there; None where
-    `check_location` has something to say. Raises LakeError."""
+    """The place of a lake's leases (`Lake.leases`), which need not exist; None where
+    `check_location` reports a missing setting. Raises LakeError."""
     if location.path is not None:
         return leases_at(lake_place(location, directory))
     return None if location.checkpoints is None else place_of(Path(location.checkpoints) / LEASES)
 
 
 def check_location(location: Location, directory: Path) -> tuple[Place | None, Path]:
-    """The lake's place (None in a catalog) and that of its checkpoints, proven writable. Raises
-    LakeError."""
+    """The lake's place (None in a catalog) and the directory of its checkpoints, checked to be
+    writable. Raises LakeError."""
     root = None if location.path is None else lake_place(location, directory)
     if root is not None:
         check_characters(root)
@@ -184,8 +184,8 @@ def check_location(location: Location, directory: Path) -> tuple[Place | None, P
 
 
 def _checkpoint_root(location: Location, root: Place | None) -> Path:
-    """Where streaming checkpoints live; made if missing, and proven to be writable before anything
-    else is done."""
+    """The directory of streaming checkpoints; made if missing, and checked to be writable before
+    anything else is done."""
     place = Path(location.checkpoints) if location.checkpoints else None
     if place is None and root is not None:
         place = own_folder(root)
@@ -209,12 +209,12 @@ def _checkpoint_root(location: Location, root: Place | None) -> Path:
 
 def _make_schema(spark: "SparkSession", schema: str) -> None:
     if not spark.catalog.databaseExists(schema):
-        # who may use one need not have the right to make one
+        # a principal may use a schema without the right to make one
         spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
 
 
 def schema_in_catalog(location: Location) -> str:
-    """The schema that a topology file names, as statements have it."""
+    """The schema that a topology file names, quoted for SQL."""
     return f"`{location.catalog}`.`{location.schema_name}`"
 
 
@@ -223,12 +223,13 @@ def _existing_tables(spark: "SparkSession", schema: str) -> set[str]:
 
 
 def _create_tables(lake: Lake, tables: Sequence[str]) -> None:
-    """Make tables, each by a commit of its own."""
+    """Create tables, each in a commit of its own."""
     side_by_side(lambda table: lake.create(table, properties_at_birth(table)), tables)
 
 
 def _read_properties(lake: Lake) -> None:
-    """Take over the lake's identity. Raises LakeError for a lake of a newer version."""
+    """Read the lake's identity from table `records`. Raises LakeError for a lake of a newer
+    version."""
     properties = lake.properties("records")
     lake.stored_id = properties.get(PROPERTY)
     check_version(properties, lake.place)

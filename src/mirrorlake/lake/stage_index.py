@@ -1,10 +1,10 @@
-"""The index of the stage, built from the table and kept up by its commits: all threads of a process
-share one.
+"""The index of the stage, built from the table and kept up by its commits; all threads of a process
+share it.
 
-Where the lake is at a path or URL, or has a catalog's own tables on a disk of this host, the driver
-reads the log and the coordinates of new files itself; else Spark says what new commits brought.
-Either way it can be built again from the table's newest snapshot at any time, to the same answer:
-nothing depends on what is in the index alone.
+At a path or URL, and for a catalog's own tables on a disk of this host, the driver reads the log
+and the coordinates of new files itself; otherwise Spark reports what new commits added. Either way
+the index can be built again from the table's newest snapshot at any time, with the same result:
+nothing depends on the index alone.
 """
 
 import logging
@@ -45,10 +45,10 @@ from mirrorlake.offsets.stage_index import StageIndex
 
 logger = logging.getLogger(__name__)
 
-#: Files after which the copy is rewritten while the index is built.
+#: After so many files the copy is rewritten while the index is built.
 _AT_ONCE = 20_000
-#: How often it is asked, of a table that only Spark opens, whether reading its files is reading the
-#: table still, seconds: any client may give it a feature, and asking costs a statement.
+#: How often, in seconds, a table that only Spark opens is checked for features without which its
+#: files alone are the table: any client may add one, and a check costs a statement.
 FEATURES_SECONDS = 60.0
 
 
@@ -59,7 +59,7 @@ class StageFiles:
         read = _read_by_files(lake)
         place = None if read is None else read.directory
         self._place = place
-        #: Whether its files are the table, as far as is known: no table becomes that again.
+        #: Whether the files alone are the table, as far as is known; once False, it stays False.
         self.is_its_files = True
         self._lake = lake
         self._use = threading.RLock()
@@ -79,7 +79,7 @@ class StageFiles:
 
     @contextmanager
     def reading(self) -> Iterator[StageIndex]:
-        """The index as of the newest commit, for the time of the block."""
+        """The index as of the newest commit, for the duration of the block."""
         with self._use:
             try:
                 self._index = self._newest()
@@ -96,20 +96,21 @@ class StageFiles:
     def _newest(self) -> StageIndex:
         if self._index is None:
             index = StageIndex()
-            index.deletions = self._deletions + 1  # which those before it may still have
+            index.deletions = self._deletions + 1  # it may lack files that earlier ones have
             return self._source.build(index)
         self._source.follow(self._index)
         self.is_its_files = self.is_its_files and self._source.is_its_files()
         return self._index
 
     def forget(self) -> None:
-        """Build it again from the snapshot at the next reading: files that it names are gone."""
+        """Build the index again from the snapshot at the next reading: files that it names are
+        gone."""
         with self._use:
             self._index = None
 
     def invalidate(self) -> None:
-        """Build it again where it does not follow every commit as a whole: what was read of the
-        stage differs."""
+        """Build the index again at the next reading, unless it follows removals too: what was read
+        from the stage differs from it."""
         if not self._source.follows_removals:
             self.forget()
 
@@ -120,22 +121,23 @@ class StageFiles:
 
 
 def _read_by_files(lake: Reader) -> Reader | None:
-    """Who knows where the stage's files are, if this process is to read them itself. Of a catalog's
-    own tables, that are written, in an object store Spark's workers might not reach them so."""
+    """The reader that knows where the stage's files are, if this process is to read them itself. A
+    catalog's own tables in an object store are left to Spark when the lake is written to: its
+    workers might not reach the files this way."""
     if isinstance(lake, Lake) and lake.directory is None:
         return lake.reader if lake.opens_files else None
     return None if lake.directory is None else lake
 
 
 class _SparkAlone(Exception):
-    """A catalog's own table has got a feature for which its log and files alone say no more what it
-    holds."""
+    """A catalog's own table has gained a feature by which its log and files alone no longer show
+    what it holds."""
 
 
 class _Source(ABC):
-    """What an index is built from and kept up by."""
+    """Builds an index, and keeps it up."""
 
-    #: Whether `follow` takes over what commits removed, as well as what they added.
+    #: Whether `follow` applies what commits removed, as well as what they added.
     follows_removals = False
 
     @abstractmethod
@@ -144,7 +146,7 @@ class _Source(ABC):
 
     @abstractmethod
     def follow(self, index: StageIndex) -> None:
-        """Take over what came behind the index's version."""
+        """Apply the commits behind the index's version."""
 
     def is_its_files(self) -> bool:
         """Whether reading the table's files is still reading the table, as far as is known."""
@@ -152,23 +154,24 @@ class _Source(ABC):
 
 
 class _LocalStage(_Source):
-    """The stage at a place that this process can read. Where only `ours` commit it stays readable;
-    a catalog's own table any client may alter. Raises _SparkAlone for one that was."""
+    """The stage at a place that this process can read. One that is `ours` stays readable, since
+    only we commit to it; any client may alter a catalog's own table. Raises _SparkAlone where one
+    did."""
 
     follows_removals = True
 
     def __init__(
         self, directory: Place, checkpoints: Path, ours: bool, reader: Reader | None = None
     ) -> None:
-        """`reader` may have the table open, so that an answer does not open it twice."""
+        """`reader` may have the table open already, so that an answer does not open it twice."""
         self._ours = ours
         self._reader = reader
         self._log = DeltaLog(directory / "records", mends=ours)
         self._copy = IndexCopy(checkpoints / "stage_index.arrow")
 
     def build(self, index: StageIndex) -> StageIndex:
-        """Bring an index, whatever it holds, to the newest snapshot: only files that it does not
-        know are read."""
+        """Bring an index, whatever it holds, to the newest snapshot, reading only files that it
+        does not know."""
         self._check()
         if not index.paths():
             self._copy.fill(index)
@@ -193,7 +196,7 @@ class _LocalStage(_Source):
         unread = ranges_read(
             [self._log.table / names[number] for number in left], counts, constants
         )
-        del files, names  # of every file more than the index keeps
+        del files, names  # they hold more about every file than the index keeps
         pa.default_memory_pool().release_unused()
         for start in range(0, len(fresh), _AT_ONCE):
             picked = range(start, min(start + _AT_ONCE, len(fresh)))
@@ -204,23 +207,23 @@ class _LocalStage(_Source):
             )
             if any(at not in by_statistics for at in picked):
                 self._copy.write(index)
-        index.apply((), (), version)  # only now: an index that is not complete must not be followed
+        index.apply((), (), version)  # only now: `follow` must not go on from an incomplete index
         read = len(fresh) - len(by_statistics)
         logger.info(
             "index of the stage: %d files at version %d, %d of them read", len(paths), version, read
         )
-        if held is not None:  # as it was when the reader opened it
+        if held is not None:  # the reader may have opened it earlier
             self.follow(index)
         return index
 
     def follow(self, index: StageIndex) -> None:
-        """Take over the commits behind the index's version."""
+        """Apply the commits behind the index's version."""
         try:
             while (commit := self._log.commit(index.version + 1)) is not None:
                 self._take(index, commit)
         except FileNotFoundError:
-            # The log was cleaned up while no process followed, or files were rewritten since: the
-            # snapshot says.
+            # The log was cleaned up while no process followed it, or files were rewritten since:
+            # the snapshot has the answer.
             self.build(index)
 
     def _check(self) -> None:
@@ -256,8 +259,8 @@ class _LocalStage(_Source):
 
 
 def _stated(log: DeltaLog, files: Mapping[str, int], version: int) -> dict[int, list[StagedRange]]:
-    """What the log says of files of several partitions, by their numbers; delta-rs does not know
-    it."""
+    """The ranges that the log states for files of several partitions, by the files' numbers;
+    delta-rs does not know them."""
     statistics = log.statistics(version) if files else ()
     ranges = ((files[path], ranges_from_commit(text)) for path, text in statistics if path in files)
     return {number: of_file for number, of_file in ranges if of_file is not None}
@@ -268,10 +271,10 @@ class _SparkStage(_Source):
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
-        self._looked_at = time.monotonic()  # the flow's producer has just looked
+        self._looked_at = time.monotonic()  # the flow's producer has just checked
 
     def is_its_files(self) -> bool:
-        """Whether workers may read the files for the table, as was seen within the last minute."""
+        """Whether workers may read the files as the table; checked at most once a minute."""
         if time.monotonic() - self._looked_at < FEATURES_SECONDS:
             return True
         readable = readable_by_files(self._lake)
@@ -282,12 +285,12 @@ class _SparkStage(_Source):
         return readable
 
     def build(self, index: StageIndex) -> StageIndex:
-        """Bring an index to the newest version, by the coordinates of the whole table."""
+        """Bring an index to the newest version, from the coordinates of the whole table."""
         version = self._lake.version_of("records")
         from mirrorlake.lake import stage  # which imports Spark
 
-        # Before the index is emptied: one that is empty, at the newest version, says that nothing
-        # is staged.
+        # Before the index is emptied: an empty one at the newest version would mean that nothing is
+        # staged.
         held = stage.ranges_of_table(self._lake, version)
         index.deletions += 1
         index.apply((), set(index.paths()), index.version)
@@ -295,9 +298,8 @@ class _SparkStage(_Source):
         return index
 
     def follow(self, index: StageIndex) -> None:
-        """Take over what commits behind the index's version brought. A file that they took away
-        stays in the index until a reader finds it gone: which offsets there are, it says all the
-        same."""
+        """Apply what commits behind the index's version added. A file that they removed stays in
+        the index until a reader finds it gone; the index still says which offsets exist."""
         from mirrorlake.lake import stage
         from mirrorlake.spark.failures import SPARK_FAILURES
 
@@ -328,7 +330,7 @@ class _CatalogStage(_Source):
         self._lake = lake
 
     def build(self, index: StageIndex) -> StageIndex:
-        """Bring an index to what is there, by the coordinates of the whole table."""
+        """Bring an index to what is staged now, from the coordinates of the whole table."""
         by_path: dict[str, list[StagedRange]] = {}
         for row in self._lake.query_rows("staged_ranges"):
             path = row.pop("path")
@@ -337,11 +339,10 @@ class _CatalogStage(_Source):
         return index
 
     def follow(self, index: StageIndex) -> None:
-        """The same: a caller that asks now and then has no need of commits."""
+        """Build it again: a caller that asks now and then needs no commits."""
         self.build(index)
 
 
 def readable_by_files(lake: Lake) -> bool:
-    """Whether reading the table's files is reading the table: no deletion vectors, no column
-    mapping."""
+    """Whether the table's files alone are the table: no deletion vectors, no column mapping."""
     return BARRED_FEATURES.isdisjoint(lake.features("records"))

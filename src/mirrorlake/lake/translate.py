@@ -1,5 +1,4 @@
-"""Translation of positions between source and target: the library's door to the one law, which is
-SQL.
+"""Translates positions between source and target. The law of translation itself is SQL.
 
 `sql/queries/translate_forward.sql` and `translate_reverse.sql` hold the law over the view
 `offset_translation`, for any number of positions in one statement.
@@ -24,7 +23,7 @@ from mirrorlake.offsets.positions import (
 )
 from mirrorlake.offsets.ranges import NO_END
 
-#: With more topics than this, one lower bound is used for all: Spark plans a long condition slowly.
+#: With more topics than this, all share one lower bound: Spark plans a long condition slowly.
 _BOUNDED_TOPICS = 8
 _ASKED = "topic STRING, partition INT, offset BIGINT"
 _BOUNDS = "topic STRING, partition INT, bound BIGINT"
@@ -33,7 +32,7 @@ _SAMPLES = (
     "topic STRING, partition INT, sampled_at TIMESTAMP, produced_end BIGINT, mapped_end BIGINT, "
     "target_topic STRING, target_generation INT, generation INT"
 )
-#: The newest sample of each partition; those of a time to come, by a clock that was wrong, come
+#: The newest sample of each partition; samples from the future, by a clock that was wrong, come
 #: last.
 _NEWEST = (
     "SELECT * FROM (SELECT samples.*, row_number() OVER (PARTITION BY topic, partition ORDER BY "
@@ -49,8 +48,8 @@ def translate(
 
     A position inside a gap goes to the next record; reading from the translated position never
     skips a record, and repeats none. While a target topic is gone, or was made again and no
-    operator has decided how to go on, that is its start. The `topic` is named as on the side that
-    the position is from. Raises UnknownOffset for what was never seen.
+    operator has decided how to go on, positions lead to its start. `topic` is the name on the side
+    that the position is from. Raises UnknownOffset for a partition that was never seen.
     """
     asked = (topic, partition, offset)
     translated = translate_all(lake, flow, [asked], reverse).get(asked)
@@ -61,7 +60,7 @@ def translate(
 
 
 def never_seen(flow: str, topic: str, partition: int, reverse: bool) -> str:
-    """The reason for a position that `translate_all` leaves out."""
+    """The message for a position that `translate_all` leaves out."""
     side = "target" if reverse else "source"
     return (
         f"flow {flow} has never seen partition {partition} of {side} topic {topic}; "
@@ -72,7 +71,7 @@ def never_seen(flow: str, topic: str, partition: int, reverse: bool) -> str:
 def translate_all(
     lake: Reader, flow: str, asked: Iterable[TopicPartitionOffset], reverse: bool = False
 ) -> dict[TopicPartitionOffset, Translated]:
-    """Translate many positions in one statement; what was never seen is left out."""
+    """Translate many positions in one statement; those of partitions never seen are left out."""
     rows = sorted(set(asked))
     if not rows:
         return {}
@@ -84,8 +83,8 @@ def translate_all(
 def question(
     rows: Sequence[TopicPartitionOffset], reverse: bool, positions: str
 ) -> tuple[str, Mapping[str, Frame | str], Mapping[str, object]]:
-    """What `translate_all` asks: the name of its query, the frames and the names of topics, by
-    parameter. `positions` is the text that gives that table. Pure."""
+    """The query of `translate_all`: its name, its frames, and the topics' names as parameters.
+    `positions` is the text of a query on that table. Pure."""
     condition, topics = one_of("target_topic" if reverse else "topic", {row[0] for row in rows})
     where = f"WHERE flow = :flow AND {condition}"
     frames: dict[str, Frame | str] = {
@@ -99,9 +98,9 @@ def question(
 def translate_living(
     lake: Reader, flow: str, asked: Iterable[TopicPartitionOffset], reverse: bool
 ) -> dict[TopicPartitionOffset, Translated]:
-    """The same for who moves a reader there: back at the source, a position in a generation that is
-    gone becomes the start of what took its place, and `gone` is how many records of the old one
-    were left to read."""
+    """As `translate_all`, for moving a reader there: back at the source, a position in a generation
+    that is gone becomes the start of what took its place, and `gone` is how many records of the old
+    one were left to read."""
     translated = translate_all(lake, flow, asked, reverse)
     if not reverse or not translated:
         return translated
@@ -120,7 +119,7 @@ def translate_living(
 
 
 def _gone_place(translated: Translated, known: SourceGenerations) -> PartitionGeneration | None:
-    """What a position at the source is of, where that is not the newest generation."""
+    """The generation of a position at the source, where it is not the newest; else None."""
     key = (translated.topic, translated.partition)
     is_over = translated.generation is not None and translated.generation < known.newest(key)
     return PartitionGeneration(*key, translated.generation or 0) if is_over else None
@@ -132,7 +131,7 @@ def _unread(
     asked: Mapping[TopicPartitionOffset, PartitionGeneration],
     known: SourceGenerations,
 ) -> dict[TopicPartitionOffset, int]:
-    """How many records the map has at or behind target positions that the source has no more."""
+    """How many records that the source has no more the map has at or behind target positions."""
     rows = [
         (*key, number, known.living(place._replace(generation=number), NO_END))
         for key, place in asked.items()
@@ -145,11 +144,11 @@ def _unread(
 
 
 class Translator:
-    """Translates positions of one running flow forward, again and again; remembers where the map
-    ended.
+    """Translates positions of one running flow forward, again and again, and remembers where the
+    map ended.
 
-    So it reads only what of the map lies behind its last ends, or behind the lowest position asked
-    for, of each partition. For one thread.
+    So it reads, for each partition, only the map behind its last end, or behind the lowest position
+    asked for. For one thread.
     """
 
     def __init__(self, lake: Lake, flow: str) -> None:
@@ -158,8 +157,7 @@ class Translator:
         self._ends: dict[TopicAndPartition, int] | None = None
 
     def forget(self, topics: Collection[str]) -> None:
-        """Forget topics that began a new generation, or whose target topics began a new
-        generation."""
+        """Forget topics that began a new generation, at the source or at the target."""
         if topics:
             known = self._ends or {}
             self._ends = {key: end for key, end in known.items() if key[0] not in topics}
@@ -169,8 +167,8 @@ class Translator:
         asked: Iterable[TopicPartitionOffset],
         reached: Mapping[TopicAndPartition, Reached] | None,
     ) -> dict[TopicPartitionOffset, Translated]:
-        """Translate positions; `reached` is how far the flow is, else the newest sample of each
-        partition says so.
+        """Translate positions; `reached` is how far the flow is, or None to use the newest sample
+        of each partition.
 
         A partition that was never seen, of a topic that was, has its target offset from 0 on.
         """
@@ -192,8 +190,8 @@ class Translator:
         )
         now = {(topic, at): one.end for (topic, at, _), (one, _) in translated.items()}
         if fewer := [key for key, end in now.items() if end < ends.get(key, 0)]:
-            # What a target lost was taken out of the map since: all that is left of it lies in
-            # front of what was read.
+            # Records that the target lost have left the map since: what remains lies before the
+            # part that was read.
             for key in fewer:
                 del ends[key]
             return self.translate(rows, reached)
@@ -205,11 +203,12 @@ class Translator:
         }
 
     def _known_ends(self) -> dict[TopicAndPartition, int]:
-        """Where the map of each partition ends, as far as is known; asked of the lake at first, by
+        """Where the map of each partition ends, as far as is known; read from the lake at first, by
         a few columns.
 
-        Of several ends (generations of a topic here or there) the lowest: the living ones are not
-        known here."""
+        Of several ends (generations of a topic on either side) it is the lowest: which one is
+        living is not known here.
+        """
         if self._ends is None:
             self._ends = {}
             for row in self._lake.ask("mapped_ends", flow=self._flow):
@@ -222,9 +221,9 @@ class Translator:
         self, rows: Sequence[TopicPartitionOffset], ends: Mapping[TopicAndPartition, int]
     ) -> tuple[str, list[tuple[str, int, int]], dict[str, object]]:
         """The runs that can matter: the newest run of each partition ends at or behind the end that
-        was seen last.
+        was last seen.
 
-        Returns the query, what stands in its frame `bounds`, and its parameters: names of topics.
+        Returns the query, the rows of its frame `bounds`, and its parameters: names of topics.
         """
         topics = {topic for topic, _, _ in rows}
         bounds = {key: end - 1 for key, end in ends.items() if key[0] in topics}
@@ -251,7 +250,7 @@ class Translator:
 
 
 def _samples(reached: Mapping[TopicAndPartition, Reached], topics: Collection[str]) -> Frame:
-    """How far a flow is now, as samples."""
+    """How far a flow is now, as a frame of samples."""
     now = datetime.now(timezone.utc)
     mine = ((key, sample) for key, sample in reached.items() if key[0] in topics)
     return Frame(_SAMPLES, [(*key, now, *vars(sample).values()) for key, sample in mine])
