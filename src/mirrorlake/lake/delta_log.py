@@ -1,10 +1,8 @@
-"""Following a Delta table without Spark: its commits as JSON, its snapshot by
-delta-rs.
+"""Follows a Delta table without Spark: its commits as JSON, its snapshot by delta-rs.
 
-A poll of an idle table costs one failed opening of a file. Only what the Delta protocol says is
-used: commit N is `_delta_log/<N, 20 digits>.json`, one action a line; an `add` names a file of the
-table, a `remove` one that is not any more
-(https://github.com/delta-io/delta/blob/master/PROTOCOL.md).
+A poll of an idle table costs one failed opening of a file. This uses only what the Delta protocol
+says: commit N is `_delta_log/<N, 20 digits>.json`, one action a line; an `add` names a file of the
+table, a `remove` one that no longer is (https://github.com/delta-io/delta/blob/master/PROTOCOL.md).
 """
 
 import json
@@ -22,10 +20,10 @@ from mirrorlake.lake.log_repair import checkpoints_of, hinted
 from mirrorlake.lake.place import Place
 from mirrorlake.threads import in_thread, side_by_side
 
-#: Table features without which the files of a snapshot are the table.
+#: Table features with which the files of a snapshot are not the whole table.
 BARRED_FEATURES = frozenset({"deletionVectors", "columnMapping"})
-#: Table features that ask nothing of a commit which puts the rows of plain files into others. Of
-#: any other one, what it asks is not known here: rows may have ids, commits times of their own,
+#: Table features that demand nothing of a commit that moves the rows of plain files into others.
+#: What any other feature demands is not known here: rows may have ids, commits times of their own,
 #: files columns of other names.
 PLAIN_FEATURES = frozenset(
     """
@@ -33,8 +31,8 @@ PLAIN_FEATURES = frozenset(
     allowColumnDefaults timestampNtz vacuumProtocolCheck
     """.split()
 )
-#: What a column is called in files; and properties by which a table has rows checked when they are
-#: written.
+#: The name of a column in files; and the prefix of properties by which a table has rows checked
+#: when they are written.
 _IN_FILES, _CHECKS = "delta.columnMapping.physicalName", "delta.constraints."
 
 
@@ -45,8 +43,8 @@ def features_of(protocol: ProtocolVersions) -> set[str]:
 
 
 def why_not_by_hand(table: DeltaTable, known: Set[str] = PLAIN_FEATURES) -> str | None:
-    """Why the rows of a table's files must not be put into other files by a commit of our own; None
-    if they may be. `known` are the features that ask nothing of it."""
+    """Why a commit of our own must not put the rows of a table's files into other files; None if it
+    may. `known` are the features that demand nothing of it."""
     if unknown := features_of(table.protocol()) - known:
         return f"it has {', '.join(sorted(unknown))}"
     return "it is partitioned" if table.metadata().partition_columns else None
@@ -64,10 +62,10 @@ def why_not_appended(table: DeltaTable) -> str | None:
 
 @dataclass(frozen=True)
 class Commit:
-    """What a commit did to the table's files: statistics (JSON text, may be empty) of each that it
-    added, and the paths of those that it removed. Paths are as the log has them, unescaped.
-    `changes_table`: it is about more than files. `deletes`: what it removed is not all in what it
-    added. `applications` are the versions that it notes."""
+    """What a commit did to the table's files: the statistics (JSON text, may be empty) of each
+    added file, and the paths of the removed ones. Paths are as in the log, unescaped.
+    `changes_table`: it changed more than files. `deletes`: it removed rows that it did not add
+    again. `applications` are the application versions that it records."""
 
     added: Mapping[str, str]
     removed: tuple[str, ...]
@@ -77,7 +75,7 @@ class Commit:
 
 
 def files_of(table: DeltaTable) -> dict[str, int]:
-    """A snapshot's files: how many bytes each has, by its path below the table's folder, as it is
+    """The bytes of each file of a snapshot, by its path below the table's folder, as it is
     there."""
     files = table_of(table.get_add_actions())
     return dict(zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), strict=True))
@@ -90,23 +88,23 @@ def version_and_files(table: DeltaTable) -> tuple[int, pa.Table]:
 
 
 def layout_of(table: DeltaTable) -> pa.Schema:
-    """The columns of a table as it is, which may all be null: a newer version may have added
-    some."""
+    """The columns of a table as it is, all nullable: a newer version may have added some."""
     return pa.schema([(field.name, field.type) for field in pa.schema(table.schema().to_arrow())])
 
 
 def versions_in(names: Iterable[str]) -> list[int]:
-    """The versions whose commits are among the names of a log's files, rising."""
+    """The versions of the commits among the names of a log's files, rising."""
     parts = (name.partition(".") for name in names)
     return sorted(int(stem) for stem, _, kind in parts if kind == "json" and stem.isdigit())
 
 
 class DeltaLog:
-    """The log of one table. It `mends` a damaged checkpoint of one that is ours to write.
+    """The log of one table. With `mends`, a damaged checkpoint is written again, since the log is
+    ours.
 
     Attributes:
         table: where the table lies.
-        folder: where its log does.
+        folder: where its log lies.
     """
 
     def __init__(self, table: Place, mends: bool = True) -> None:
@@ -115,11 +113,11 @@ class DeltaLog:
         self.folder = table / "_delta_log"
 
     def file_of(self, version: int) -> Place:
-        """Where a commit lies."""
+        """The place of a commit."""
         return self.folder / f"{version:020d}.json"
 
     def checkpoint_of(self, version: int) -> Place:
-        """Where the checkpoint of a version lies, if it has one."""
+        """The place of a version's checkpoint, if it has one."""
         return self.folder / f"{version:020d}.checkpoint.parquet"
 
     def names(self) -> list[str]:
@@ -127,11 +125,11 @@ class DeltaLog:
         return self.folder.names()
 
     def commit(self, version: int) -> Commit | None:
-        """A commit; None while there is none of this version. Raises FileNotFoundError when it is
-        gone again, since the log is kept for some days only."""
+        """A commit; None while this version does not exist. Raises FileNotFoundError when it was
+        deleted: the log is kept for some days only."""
         text = self.text(version)
         if text is None:
-            if self.newest_checkpoint() >= version:  # which was made of it
+            if self.newest_checkpoint() >= version:  # made from that commit
                 raise FileNotFoundError(f"commit {version} of {self.table} is gone")
             return None
         added, removed, changes, deletes = {}, [], False, False
@@ -149,14 +147,14 @@ class DeltaLog:
         return Commit(added, tuple(removed), changes, deletes, applications)
 
     def statistics(self, version: int) -> Iterator[tuple[str, str]]:
-        """The statistics of files as their commits have them (JSON text), also what delta-rs does
-        not know of, behind their paths: of the newest checkpoint, and of the commits behind it up
-        to a version. Files of which the log has none are left out. Raises OSError."""
+        """The paths and statistics (JSON text) of files, as their commits have them, with parts
+        that delta-rs does not know: from the newest checkpoint, and from the commits behind it up
+        to a version. The checkpoint's files without statistics are left out. Raises OSError."""
         newest = self.newest_checkpoint()
         with suppress(FileNotFoundError):  # a checkpoint of another form; a log that was cleaned up
             if newest >= 0:
                 yield from self._of_checkpoint(newest)
-            # in a store each answer takes its time
+            # in a store each answer takes time
             for commit in side_by_side(self.commit, range(newest + 1, version + 1)):
                 yield from () if commit is None else commit.added.items()
 
@@ -168,8 +166,8 @@ class DeltaLog:
                         yield unquote(add["path"]), add["stats"]
 
     def sync(self, behind: int, version: int) -> None:
-        """Have the commits behind a version, up to another one, outlast a loss of power, and the
-        files that they name: delta-rs leaves both to the system. Raises OSError."""
+        """Make the commits behind a version, up to another one, and the files that they name
+        outlast a loss of power: delta-rs leaves both to the system. Raises OSError."""
         if self.folder.in_store:  # which answers once it has them for good
             return
         for number in range(behind + 1, version + 1):
@@ -181,19 +179,19 @@ class DeltaLog:
         self.folder.sync()
 
     def text(self, version: int) -> str | None:
-        """The text of a commit; None where it is not there, or not any more. Raises OSError."""
+        """The text of a commit; None where it does not exist, or no longer does. Raises OSError."""
         try:
             return self.file_of(version).read().decode()
         except FileNotFoundError:
             return None
 
     def versions(self, behind: int = -1) -> list[int]:
-        """The versions behind one whose commits are there, rising. Raises OSError."""
+        """The versions of the commits behind one, rising. Raises OSError."""
         return versions_in(self.folder.names(f"{behind + 1:020d}"))
 
     def newest(self) -> int:
-        """The newest version; -1 of a log without one. However long the log is, what is behind its
-        newest checkpoint is looked at. Raises OSError."""
+        """The newest version; -1 for an empty log. Only commits behind the newest checkpoint are
+        looked at, however long the log is. Raises OSError."""
         version = self.newest_checkpoint()
         if self.folder.in_store:
             return max(self.versions(version), default=version)
@@ -202,8 +200,8 @@ class DeltaLog:
         return version
 
     def is_newest(self, version: int, mark: Hashable | None) -> bool | None:
-        """Whether a version is the newest one; None where its commit is not kept any more, or has
-        another mark than this, since the table was made anew in this place."""
+        """Whether a version is the newest one; None where its commit is gone, or has another mark,
+        since the table was made anew in this place."""
         behind = self.file_of(version + 1).mark
         # In a store both are asked for at once.
         asked = in_thread("commit behind", behind).result if self.folder.in_store else behind
@@ -211,8 +209,8 @@ class DeltaLog:
         return asked() is None if known is not None and known == mark else None
 
     def newest_checkpoint(self) -> int:
-        """The version of the newest checkpoint of the log; -1 without one. The hint that names it
-        may be damaged; in a folder, where a look costs nothing, gone too."""
+        """The version of the log's newest checkpoint; -1 without one. The hint that names it may be
+        damaged, or, in a folder, where a look costs nothing, missing."""
         try:
             hint, damaged = hinted(self.folder), False
         except ValueError:
@@ -228,12 +226,12 @@ class DeltaLog:
         return version_and_files(self.opened())
 
     def opened(self, without_files: bool = False) -> DeltaTable:
-        """The table as of its newest version; `without_files` for who asks nothing of these. Raises
-        DeltaError, OSError."""
+        """The table as of its newest version; `without_files` for a caller that needs none of them.
+        Raises DeltaError, OSError."""
         return self.table.delta(self._mends, without_files=without_files)
 
     def follow(self, delta: DeltaTable) -> None:
-        """Bring what was opened here to the newest version. Raises DeltaError, OSError."""
+        """Bring a table that was opened here to the newest version. Raises DeltaError, OSError."""
         delta.update_incremental()
 
     def mark_of(self, version: int) -> Hashable | None:

@@ -1,6 +1,6 @@
-"""The log of a table at a path or URL as the process that commits to it follows it: what decides
-about a commit is known by reading each commit that comes once, and it is a put of its own, which is
-known again where its answer was lost (`own_commits.commit_at`).
+"""The log of a table at a path or URL, as the process that commits to it follows it. It reads each
+commit that comes once, to know what decides about its own; and its own is one put, which is
+recognized where the answer was lost (`own_commits.commit_at`).
 
 delta-rs lists the log three times an append, in a folder all of it, and reads all of it behind the
 last checkpoint for the version of an application: in a store a dozen requests, one after another.
@@ -20,17 +20,17 @@ from mirrorlake.lake.layout import in_layout
 from mirrorlake.lake.own_commits import NewFile, added_by, commit_at, keys_of, removed_by
 from mirrorlake.lake.place import Place
 
-#: How often it is looked in a store whether a table is still the one that was opened, seconds; in a
-#: folder, where it costs nothing, before each commit.
+#: How often, in seconds, a table in a store is checked to be the one that was opened; in a folder,
+#: where a check costs nothing, before each commit.
 THERE_SECONDS = 60.0
 
 
 class FollowedLog:
-    """What decides about appends to a table, kept up by reading the commits that come.
+    """What decides about appends to a table, kept up to date by reading the commits that come.
 
     Attributes:
-        table: as it was at some version.
-        version: the newest one of which is known what it did.
+        table: the table as of some version.
+        version: the newest version whose commit was read.
     """
 
     def __init__(self, place: Place, opened: Callable[[], DeltaTable]) -> None:
@@ -63,9 +63,9 @@ class FollowedLog:
         self._barred = why_not_appended(self.table)
 
     def _lacks_known(self, table: DeltaTable) -> bool:
-        """Whether what is known of the table that was opened before is not in this one, which has
-        its id: the commits that come in place of those that are gone would be taken for known. A
-        folder may be listed late: of a commit that is to be gone its own name says it."""
+        """Whether this table, which has the known id, lacks commits that this process knows: the
+        commits that take the place of lost ones would be mistaken for them. A folder may be listed
+        late, so a commit counts as gone only where its own file is missing."""
         if table.version() < self.version:
             return self._log.file_of(self.version).mark() is None
         known = {name: number for name, number in self._applications.items() if number is not None}
@@ -79,8 +79,8 @@ class FollowedLog:
         )
 
     def check_there(self) -> None:
-        """Raise LakeError where it is not the table any more that was opened: a commit behind a log
-        that is gone would be one of no table."""
+        """Raise LakeError where the table is no longer the one that was opened: a commit behind a
+        log that is gone would belong to no table."""
         if self._place.in_store and time.monotonic() - self._looked_at < THERE_SECONDS:
             return
         is_other = (
@@ -92,7 +92,7 @@ class FollowedLog:
         self._looked_at = time.monotonic()
 
     def check(self) -> None:
-        """The same, and where the table asks of commits what is not known here."""
+        """As `check_there`; also where the table demands of commits what is not known here."""
         self.check_there()
         if self._barred is not None:
             raise LakeError(
@@ -101,15 +101,15 @@ class FollowedLog:
             )
 
     def _look(self) -> Hashable | None:
-        """The mark of the newest commit that is known; None where that is gone."""
+        """The mark of the newest known commit; None where that commit is gone."""
         if self._seen is None or self._seen[0] != self.version:
             self._seen = self.version, self._log.file_of(self.version).mark()
         return self._seen[1]
 
     def newest(self) -> int:
-        """The table's newest version; what came up to it is taken over."""
+        """The table's newest version; the commits up to it are read."""
         if self._place.options != self._options:
-            self._open()  # by credentials that are renewed; those before it may be no longer good
+            self._open()  # with renewed credentials: the old ones may have expired
         try:
             while (came := self._log.commit(self.version + 1)) is not None:
                 self._take(came)
@@ -125,14 +125,14 @@ class FollowedLog:
         self._applications.update(came.applications)
 
     def application_version(self, application: str) -> int | None:
-        """How far an application has come, as of `version`."""
+        """The version that an application has reached, as of `version`."""
         if application not in self._applications:
             self._applications[application] = self.table.transaction_version(application)
         return self._applications[application]
 
     def written(self, rows: pa.Table) -> list[dict[str, Any]]:
-        """Put rows into the store, and return the actions that make them a part of the table.
-        Raises LakeError for one that lacks what each has to have."""
+        """Write rows into a new file, and return the actions that add it to the table. Raises
+        LakeError for rows that lack a required value."""
         if not rows.num_rows:
             return []
         layout = layout_of(self.table)
@@ -148,8 +148,8 @@ class FollowedLog:
         return [added_by(self._log, file, dataChange=True)]
 
     def replaced_by(self, rows: pa.Table) -> list[dict[str, Any]]:
-        """Put rows into the store, and return the actions by which they are all that the table
-        holds, where nothing came behind `table`. Raises LakeError as `written`."""
+        """Write rows into a new file, and return the actions that make it the whole content of the
+        table, if nothing came behind `table`. Raises LakeError as `written`."""
         return [*self.written(rows), *removed_by(files_of(self.table), dataChange=True)]
 
     def commit(
@@ -160,7 +160,7 @@ class FollowedLog:
         operation: str = "WRITE",
     ) -> bool:
         """Commit actions behind the newest version, as the `number` of an application. False where
-        another commit came before: it has been taken over, and the application is to be asked for
+        another commit came first: it has been read, and the caller must check the application
         again."""
         noted = [] if application is None else [{"txn": {"appId": application, "version": number}}]
         try:

@@ -7,10 +7,10 @@ from deltalake import DeltaTable, Schema
 
 from mirrorlake.lake.definitions import definition
 
-#: Tables that streams of others follow (docs/downstream.md): `lake/old_commits.py` alone shortens
+#: Tables that downstream streams follow (docs/downstream.md): only `lake/old_commits.py` shortens
 #: their logs.
 FOLLOWED = ("records", "offset_map")
-#: How long names of files that were replaced stay in the checkpoints of a log: each has them all.
+#: How long tombstones of replaced files stay in a log's checkpoints, each of which has them all.
 _TOMBSTONES = {"delta.deletedFileRetentionDuration": "interval 6 hours"}
 _SHORT = {"delta.logRetentionDuration": "interval 30 minutes"}
 _LONG = {
@@ -20,14 +20,13 @@ _LONG = {
 
 
 def log_properties(table: str) -> Mapping[str, str]:
-    """The properties by which the log of a table at a path or URL is as long as it has to be."""
+    """The properties that keep the log of a table at a path or URL as long as it has to be."""
     return {**(_LONG if table in FOLLOWED else _SHORT), **_TOMBSTONES}
 
 
 def in_layout(rows: pa.Table, layout: pa.Schema) -> pa.Table:
-    """Rows with the columns of a table as it is, in its types; what they lack is null. A newer
-    version may have added columns, or fields of one: an older one that goes on in its lake drops
-    none."""
+    """Rows in a table's current columns and types; missing columns become null. A newer version may
+    have added columns, or fields of one: an older version that goes on in its lake drops none."""
     columns = [
         rows[field.name].cast(field.type)
         if field.name in rows.column_names
@@ -38,8 +37,8 @@ def in_layout(rows: pa.Table, layout: pa.Schema) -> pa.Table:
 
 
 def add_missing_columns(delta: DeltaTable, table: str) -> bool:
-    """Give a table that an earlier version made the columns that it lacks, and let its log be as
-    long as it has to be. Returns whether it had to be changed."""
+    """Add the columns that a table of an earlier version lacks, and set the properties of its log.
+    Returns whether the table was changed."""
     there = {field.name for field in delta.schema().fields}
     missing = [column for column in definition(table).columns if column.name not in there]
     if missing:

@@ -1,7 +1,6 @@
-"""What counts of a table's log in a store, copied to this host as it is opened. delta-rs reads each
-commit there twice and a checkpoint in a dozen parts, by a client for each table, and what else is
-asked about the newest commits would read them once more.
-"""
+"""The relevant part of a table's log in a store, copied to this host when the table is opened. By
+itself, delta-rs reads each commit there twice and a checkpoint in a dozen parts, by a client for
+each table; and later questions about the newest commits would read them once more."""
 
 import shutil
 import tempfile
@@ -16,17 +15,17 @@ from mirrorlake.lake.log_repair import checkpoints_of, hinted
 from mirrorlake.lake.place import FolderPlace, Place
 from mirrorlake.threads import side_by_side
 
-#: Of so many commits the copies stay as a table goes on.
+#: How many commits' copies are kept as a table goes on.
 _KEPT = 5
-#: A checkpoint of more actions is not copied: that is some megabytes, and delta-rs reads of it what
+#: A checkpoint of more actions is not copied: it has some megabytes, and delta-rs reads only what
 #: it needs.
 _MOST_ACTIONS = 20_000
 
 
 class LogCopy(DeltaLog):
-    """The log of one table that is ours, in a store. What is copied is read here, and the rest
-    there; a log that is not as we write them, and each on a host without room, is read there by
-    delta-rs. For one thread at a time, beside others that read `text`."""
+    """The log of one table that is ours, in a store. Copied files are read here, others there.
+    delta-rs reads there a log that is not as we write them, and any log if this host has no room.
+    For one thread at a time, beside others that read `text`."""
 
     def __init__(self, table: Place) -> None:
         super().__init__(table)
@@ -68,7 +67,7 @@ class LogCopy(DeltaLog):
 
     def _take(self, files: Sequence[Place]) -> bool:
         """Copy files; False where this host has no room for them. Raises OSError where the store
-        does not give them."""
+        does not deliver them."""
         contents = side_by_side(lambda file: file.read_marked(), files)
         try:
             if self._here is None:
@@ -87,7 +86,7 @@ class LogCopy(DeltaLog):
         return True
 
     def _forget(self) -> None:
-        """Have no copy."""
+        """Drop the copy."""
         self._end()
         self._here, self._checkpoint, self._marked = None, -1, (-1, None)
 
@@ -128,10 +127,10 @@ class LogCopy(DeltaLog):
         return DeltaLog(self._here).checkpoint_of(version)
 
     def newest_checkpoint(self) -> int:
-        """The one that was copied, if one was; else see `DeltaLog.newest_checkpoint`."""
+        """The copy's checkpoint, if there is a copy; else see `DeltaLog.newest_checkpoint`."""
         return super().newest_checkpoint() if self._here is None else self._checkpoint
 
 
 def _are_whole(commits: Sequence[int], behind: int) -> bool:
-    """Whether no commit is missing of those behind a version."""
+    """Whether the commits behind a version are there without a gap."""
     return list(commits) == [*range(behind + 1, behind + 1 + len(commits))]

@@ -23,16 +23,16 @@ from mirrorlake.lake.retention import (
     removals_of,
 )
 
-#: Rows of the map are merged when their batches are so old, days: who asks for a batch asks for a
-#: late one.
+#: Rows of the map are merged when their batches are so old, days: queries about a batch are about
+#: recent ones.
 MERGED_AFTER_DAYS = 1
-#: Samples are left one a minute when they are so old, and one an hour when they are so old, days.
+#: After so many days one sample a minute is left, and after so many one an hour.
 MINUTES_AFTER_DAYS, HOURS_AFTER_DAYS = 1, 7
-#: The table of what was landed.
+#: The table of landed records.
 _STAGE = "records"
 
 
-#: Who else than the flows of a topology file waits for records of the stage.
+#: What else waits for records of the stage, beside the flows of a topology file.
 Others = Callable[[Lake], Iterable[ConsumingFlow]]
 
 
@@ -83,7 +83,7 @@ def _maintain(
             upkeep = lake.upkeep(table)
             if before[table].files > 1:
                 upkeep.compact()
-            # Of records those too that are all deleted: files of before still hold them.
+            # `records` even if all its rows are deleted: files of earlier versions still hold them.
             if before[table].files > 0 or table == _STAGE:
                 upkeep.vacuum(kept.vacuum_hours)
         EventLog(lake).record(WHOLE_LAKE, [Change("maintain", "lake", None, _summary(document))])
@@ -110,7 +110,7 @@ def _retain_records(
     cuts, retained = cut_records(staged, [*readers, *others(lake)])
     removals = removals_of(staged, cuts)
     if not dry_run:
-        # before anything goes: a flow that lacks it has to find out, whatever dies in between
+        # before the delete: a flow that lacks them has to find out, even after a crash in between
         table_upkeep.note_removals(lake, removals)
     noted = [Cut(one.source_cluster, *one.place, one.below) for one in removals]
     removed = table_upkeep.remove_records(lake, noted, _ms(cutoff), dry_run)
@@ -137,11 +137,11 @@ def _summary(document: Mapping[str, Any]) -> str:
 def stage_of(
     lake: Lake, topology: Topology, cutoff: datetime, released: datetime
 ) -> tuple[list[StagedGeneration], list[ConsumingFlow]]:
-    """What the stage holds, as to these times, and the flows that wait for it.
+    """What the stage holds, relative to these times, and the flows that wait for it.
 
-    Every flow of the file counts, paused and, until `released`, disabled ones too; one that has
-    never run holds back all that it mirrors, and one that parked records what lies behind the first
-    of them that was not sent since.
+    Every flow of the file counts, also paused ones and, until `released`, disabled ones. A flow
+    that has never run holds back all that it mirrors; one that parked records, everything from the
+    first of them on that was not sent since.
     """
     readers = []
     for flow in map(topology.flow, topology.flows):

@@ -1,8 +1,8 @@
-"""Commits of other programs to the tables of a lake that only mirrorlake may commit to: one at a
-URL, or with names in a catalog. A table's log says who made a commit.
+"""Commits of other programs to a lake that only mirrorlake may commit to: one at a URL, or with
+names in a catalog. A table's log names the program that made a commit.
 
-A running process looks at all that come (`new_by_others`), and has an incident for them; `status`
-looks at the newest of each table.
+A running process checks all that come (`new_by_others`), and opens an incident for them; `status`
+checks the newest of each table.
 """
 
 import json
@@ -19,7 +19,7 @@ from mirrorlake.lake.place import Place
 from mirrorlake.lake.reader import NONE, OpenTable
 from mirrorlake.threads import side_by_side
 
-#: How many of a table's newest commits are looked at where it is not known which are new: some
+#: How many of a table's newest commits are checked where it is not known which are new: some
 #: kilobytes each, and a request in a store.
 NEWEST = 5
 #: How `engineInfo` of our commits begins: of those by delta-rs, and of `lake/own_commits.py`.
@@ -27,7 +27,8 @@ _OURS = ("delta-rs", "mirrorlake")
 
 
 class OtherCommit(NamedTuple):
-    """A commit by another program, `engine` in its own words, and when it was made, in UTC."""
+    """A commit by another program: `engine` is its own name for itself, `at` when it was made, in
+    UTC."""
 
     table: str
     version: int
@@ -37,7 +38,7 @@ class OtherCommit(NamedTuple):
 
     @property
     def error(self) -> ReplicationError:
-        """What is wrong with it, in a sentence."""
+        """The error that reports it."""
         when = f"{self.at:%Y-%m-%d %H:%M:%S} UTC"
         return ReplicationError(
             f"table {self.table} was committed to by {self.engine} ({self.operation}, version "
@@ -48,7 +49,7 @@ class OtherCommit(NamedTuple):
 
 
 def other_commit(table: str, version: int, text: str) -> OtherCommit | None:
-    """What a commit's text says of it; None for one of ours. Pure."""
+    """The commit of another program, from its text; None for one of ours. Pure."""
     lines = (line for line in text.splitlines() if line.startswith('{"commitInfo"'))
     info = json.loads(next(lines, '{"commitInfo": {}}'))["commitInfo"]
     engine = info.get("engineInfo") or "a program that does not say its name"
@@ -60,16 +61,16 @@ def other_commit(table: str, version: int, text: str) -> OtherCommit | None:
 
 def is_one_writer(root: Place, registered: bool) -> bool:
     """Whether only mirrorlake may commit to the lake at a place: it is in a store, or its tables
-    are registered in a catalog, by whose names others could."""
+    are registered in a catalog, under whose names other programs could."""
     return registered or root.in_store
 
 
 def newest_by_others(
     root: Place | None, registered: bool, held: Mapping[str, OpenTable] = NONE
 ) -> list[str]:
-    """A sentence for each table and program that is not mirrorlake, of the newest commits of a lake
-    that only mirrorlake may commit to; of tables that who asks has open, up to that version. Asks
-    nothing of any other lake. Raises OSError."""
+    """A sentence for each table and other program among the newest commits of a lake that only
+    mirrorlake may commit to; for a table in `held`, up to the version that is open. No other lake
+    is read. Raises OSError."""
     if root is None or not is_one_writer(root, registered):
         return []
     by_table = side_by_side(partial(_newest_of, root, held), TABLES)
@@ -97,8 +98,8 @@ def _by_others(log: DeltaLog, table: str, versions: Iterable[int]) -> list[Other
 
 
 def new_by_others(tables: PathTables) -> list[OtherCommit]:
-    """Commits of others to tables that a process writes, since this was asked last: the newest one
-    of each table and program. Raises OSError; then all are looked at the next time."""
+    """Commits of other programs, since the last call, to tables that this process writes: the
+    newest one of each table and program. Raises OSError; then the next call checks them again."""
     asked = {table: tables.not_own(table, NEWEST) for table in TABLES}
     found = [
         commit

@@ -1,11 +1,11 @@
-"""Commits that are written here: files of a table that take the place of others, in the order of
-their rows; and what is appended to one (`lake/followed_log.py`).
+"""Commits that are written here: files of a table replaced by others, with their rows in order; and
+appends (`lake/followed_log.py`).
 
-delta-rs has no commit that names files to be removed, and what it rewrites it does in an order of
-its own; a flow that reads offsets out of order has to sort. The commit is Delta's: `add`, `remove`
-and, for the change feed, `cdc` (https://github.com/delta-io/delta/blob/master/PROTOCOL.md). It is
-there at once or not at all; a file that was written before a process died belongs to no version,
-until `maintain` deletes it.
+delta-rs has no commit that names the files to remove, and rewrites rows in an order of its own; a
+flow that reads offsets out of order has to sort. The commit is Delta's: `add`, `remove` and, for
+the change feed, `cdc` (https://github.com/delta-io/delta/blob/master/PROTOCOL.md). It appears as a
+whole or not at all. A file that was written before a process died belongs to no version, and
+`maintain` deletes it.
 """
 
 import json
@@ -28,23 +28,23 @@ _ROW_GROUP = 100_000
 
 
 class NewFile:
-    """A Parquet file that is being written into a folder: rows as they are to be read.
+    """A Parquet file that is being written into a folder, with rows in the order to read them in.
 
     Attributes:
         place: where it lies.
-        rows: how many it has.
-        size: how many bytes, once it is closed.
+        rows: its number of rows.
+        size: its bytes, once it is closed.
     """
 
     def __init__(self, folder: Place, layout: pa.Schema, keys: Collection[str] = ()) -> None:
-        """`keys` are the columns that the commit has statistics of."""
+        """`keys` are the columns that the commit gets statistics of."""
         self.place = folder / f"part-00000-{uuid.uuid4()}-c000.zstd.parquet"
         self.rows = self.size = 0
         self._layout = layout
         self._keys = {name: [None, None, 0] for name in keys}
         self._of_stage = set(KEYS) <= self._keys.keys()
         self._ranges: dict[tuple[object, ...], list[int]] = {}
-        # As what is landed: a dictionary of values would hide how much they are in memory.
+        # As in landed files: a dictionary of values would hide their size in memory.
         repeated = [name for name in REPEATED if name in layout.names]
         self._file = self.place.writer()
         self._writer = pq.ParquetWriter(
@@ -56,7 +56,7 @@ class NewFile:
         )
 
     def write(self, rows: pa.Table) -> None:
-        """Write rows of the layout behind those before."""
+        """Write rows of the layout behind the earlier ones."""
         if not rows.num_rows:
             return
         self._writer.write_table(rows, row_group_size=_ROW_GROUP)
@@ -72,18 +72,18 @@ class NewFile:
             bounds[:] = min(bounds[0], first), max(bounds[1], last), bounds[2] + count
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Finish the file."""
         self._writer.close()
         self.size = self._file.close()
 
     def discard(self) -> None:
-        """Delete it: no commit names it."""
+        """Delete the file: no commit names it."""
         self._writer.close()
         self._file.discard()
 
     @property
     def statistics(self) -> str:
-        """What a commit says of its rows."""
+        """The statistics of its rows for the commit, as JSON text."""
         lowest, highest = (
             {name: known[at] for name, known in self._keys.items() if known[at] is not None}
             for at in (0, 1)
@@ -95,8 +95,8 @@ class NewFile:
 
 
 def keys_of(table: DeltaTable) -> list[str]:
-    """The columns of a table that commits have statistics of: those that it names, else all of
-    numbers and text."""
+    """The columns of a table that commits have statistics of: those that its properties name,
+    otherwise all of integers and text."""
     named = table.metadata().configuration.get("delta.dataSkippingStatsColumns")
     layout = layout_of(table)
     return [
@@ -116,12 +116,12 @@ def replace_files(
     gone: Sequence[NewFile] = (),
     operation: str = "OPTIMIZE",
 ) -> int | None:
-    """Put closed files in the place of others (path below the table's folder: bytes), by the next
-    commit behind a version and behind all that came meanwhile and left these files alone.
+    """Replace files (path below the table's folder: bytes) by closed ones, in the next commit
+    behind a version and behind all that came meanwhile and left these files alone.
 
-    `gone` are the rows that are no more, for the change feed. OPTIMIZE changes no rows. Returns
-    the version; None where another commit took one of the files away, or changed the table itself:
-    then all that was written is deleted.
+    `gone` are the deleted rows, for the change feed. OPTIMIZE changes no rows. Returns the version;
+    None where another commit removed one of the files, or changed the table itself: then all that
+    was written is deleted.
     """
     changed = {"dataChange": operation != "OPTIMIZE"}
     actions = [added_by(log, file, **changed) for file in added]
@@ -135,15 +135,14 @@ def replace_files(
 
 
 def added_by(log: DeltaLog, file: NewFile, **more: object) -> dict[str, Any]:
-    """The action that makes a closed file a part of the table."""
+    """The action that adds a closed file to the table."""
     now = time.time_ns() // 1_000_000
     add = {**_placed(log, file), "modificationTime": now, "stats": file.statistics}
     return {"add": {**add, **more}}
 
 
 def removed_by(files: Mapping[str, int], **more: object) -> list[dict[str, Any]]:
-    """The actions by which files (path below the table's folder: bytes) are no part of the table
-    any more."""
+    """The actions that remove files (path below the table's folder: bytes) from the table."""
     removed = {"deletionTimestamp": time.time_ns() // 1_000_000, **more}
     removed |= {"extendedFileMetadata": True, "partitionValues": {}}
     return [{"remove": {"path": path, **removed, "size": size}} for path, size in files.items()]
@@ -152,18 +151,19 @@ def removed_by(files: Mapping[str, int], **more: object) -> list[dict[str, Any]]
 def commit_at(
     log: DeltaLog, version: int, actions: Sequence[dict[str, Any]], operation: str
 ) -> bool:
-    """Make the commit of a version, behind all that are there; False where another one has it.
+    """Make the commit of a version, behind all existing ones; False where another commit has that
+    version.
 
-    Raises FileNotFoundError where a commit there is none of the table's: the log went on so far
-    that what lies behind `version` has been deleted from it, or in a folder, where a look costs
-    nothing, is not there any more; OSError.
+    Raises FileNotFoundError where the commit would not belong to the table: the log has a newer
+    checkpoint, and the commits before that were deleted; or, in a folder, where a look costs
+    nothing, the commit before it is gone. Raises OSError.
     """
     is_alone = not log.folder.in_store and log.file_of(version - 1).mark() is None
     if is_alone and log.newest_checkpoint() < version - 1:
         raise FileNotFoundError(f"commit {version} of {log.table} has none in front of it")
     info = {"timestamp": time.time_ns() // 1_000_000, "operation": operation}
     info |= {"operationParameters": {}, "isBlindAppend": operation == "WRITE"}
-    # no other commit has this text: one whose answer was lost is known again
+    # no other commit has this text, so a commit whose answer was lost is recognized
     info |= {"engineInfo": "mirrorlake", "txnId": str(uuid.uuid4())}
     lines = [{"commitInfo": info}, *actions]
     text = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
@@ -171,7 +171,7 @@ def commit_at(
         log.file_of(version).create(text)
     except FileExistsError:
         return False
-    # A log is deleted only behind a checkpoint, which is noted before.
+    # Commits are deleted only below a checkpoint, which the hint names before.
     if log.newest_checkpoint() > version and not _is_in(log, actions):
         raise FileNotFoundError(f"commit {version} of {log.table} lies behind its log")
     return True
@@ -184,8 +184,8 @@ def _replaced(
     operation: str,
     removed: Set[str],
 ) -> int | None:
-    """Commit actions behind a version and behind all that came meanwhile and left the files alone
-    that these remove, and the table itself; None where one did not, or its commit is gone."""
+    """Commit actions behind a version, and behind all commits that came meanwhile and left alone
+    the `removed` files and the table itself; None where one did not, or its commit is gone."""
     try:
         while not commit_at(log, version := version + 1, actions, operation):
             came = log.commit(version)
@@ -197,7 +197,7 @@ def _replaced(
 
 
 def _is_in(log: DeltaLog, actions: Sequence[dict[str, Any]]) -> bool:
-    """Whether a table is as if some actions had been done."""
+    """Whether a table is as some actions make it."""
     table = log.opened()
     files = files_of(table)
     for action in actions:

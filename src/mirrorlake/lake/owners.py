@@ -3,13 +3,13 @@ Pure."""
 
 from mirrorlake.errors import Fenced
 
-#: How many numbers an owner of an application has to itself above those of owners before: more than
-#: any has on its way.
+#: How many numbers an owner of an application has to itself above those of earlier owners: more
+#: than any has in flight.
 OWNER_NUMBERS = 1_000_000
 
 
 def fenced(table: str, application: str, known: int | None, version: int) -> Fenced:
-    """What a process hears whose appends are not taken any more."""
+    """The error for a process whose appends are no longer accepted."""
     return Fenced(
         f"another process has taken over {application} and writes its part of {table} (its number "
         f"is {known}, ours {version}), while this one was suspended or cut off; this one writes "
@@ -18,15 +18,14 @@ def fenced(table: str, application: str, known: int | None, version: int) -> Fen
 
 
 def next_owner(known: int | None, least: int) -> int:
-    """The number of the next owner of an application that has come as far as `known`; at least
-    `least`."""
+    """The number of the next owner of an application that has reached `known`; at least `least`."""
     return least if known is None else max(least, known + OWNER_NUMBERS)
 
 
 def is_done(table: str, application: str, known: int | None, version: int) -> bool:
-    """Whether an application that has come as far as `known` has appended under a number already,
-    by an attempt before: no two owners of an application have a number in common. Raises Fenced
-    where it has come further."""
+    """Whether an application that has reached `known` has already appended under `version`, in an
+    earlier attempt: no two owners of an application share a number. Raises Fenced where `known` is
+    higher."""
     if known is not None and known > version:
         raise fenced(table, application, known, version)
     return known == version

@@ -1,7 +1,6 @@
 """Where files of a lake lie: below a folder, or below the URL of an object store
-(`lake/store_place.py`) or of HDFS (`lake/hdfs_place.py`). Only these know file systems; all others
-name files by paths below a place.
-"""
+(`lake/store_place.py`) or of HDFS (`lake/hdfs_place.py`). Only these modules know file systems; all
+others name files by paths below a place."""
 
 import errno
 import mmap
@@ -24,19 +23,19 @@ if TYPE_CHECKING:
     from mirrorlake.lake.renewed_options import RenewedOptions
 
 
-#: How often a store is asked whose answers break off, and what the libraries call that: both try
-#: again by themselves what was not answered at all, and take a broken answer for final.
+#: How often a request is sent whose answer breaks off, and what the libraries call that: both retry
+#: a request that got no answer at all, but take a broken answer for final.
 _BROKEN_TRIES, _BROKEN = 4, "body error"
-#: How files of Parquet are read. Spark writes times as INT96 unless a setting says otherwise: read
-#: in nanoseconds, as Arrow does by default, one behind the year 2262 is another time.
+#: How Parquet files are read. Spark writes times as INT96 unless a setting says otherwise. In
+#: nanoseconds, Arrow's default, such a time behind the year 2262 becomes another one.
 PARQUET: Mapping[str, Any] = {"coerce_int96_timestamp_unit": "us"}
 
 Answer = TypeVar("Answer")
 
 
 def answered_whole(ask: Callable[[], Answer]) -> Answer:
-    """Ask a store for something that changes nothing there, again where an answer broke off in the
-    middle. Raises what the last try raises."""
+    """Send a store a request that changes nothing there, again where the answer breaks off. Raises
+    what the last try raises."""
     for _ in range(_BROKEN_TRIES - 1):
         try:
             return ask()
@@ -47,12 +46,12 @@ def answered_whole(ask: Callable[[], Answer]) -> Answer:
 
 
 class Place(ABC):
-    """A folder of files. `place / "name"` is what lies below it. Can be pickled: tasks get it."""
+    """A folder of files. `place / "name"` is what lies below it. It can be pickled for tasks."""
 
     @property
     def options(self) -> Mapping[str, str] | None:
-        """How delta-rs reaches it now, None on a disk. May hold secrets, and is never shown. Raises
-        NotLent, an OSError, where credentials are lent, and none are."""
+        """How delta-rs reaches it now; None on a disk. May hold secrets, and is never shown. Raises
+        NotLent, an OSError, where credentials are to be lent and none are."""
         return None
 
     @abstractmethod
@@ -61,7 +60,7 @@ class Place(ABC):
 
     @abstractmethod
     def __str__(self) -> str:
-        """The path or URL, as delta-rs and sentences name it."""
+        """The path or URL, as delta-rs and messages name it."""
 
     @property
     def in_store(self) -> bool:
@@ -74,14 +73,14 @@ class Place(ABC):
         return str(self).rpartition("/")[2]
 
     def below(self, path: str) -> str:
-        """The path of a file below this place, of which `path` is the text."""
+        """The path below this place of the file at `path`."""
         return path[len(str(self)) + 1 :]
 
     def delta(self, mend: bool = True, **how: bool) -> "DeltaTable":
-        """The Delta table that lies here, as of its newest version; a checkpoint of its log that is
-        damaged or gone is done without, unless `mend` says that the log is not ours to write.
+        """The Delta table that lies here, as of its newest version. With `mend`, a checkpoint of
+        its log that is damaged or gone is written again; without, the log is not ours to write.
         Raises DeltaError."""
-        from deltalake import DeltaTable  # which tasks, that have places too, do without
+        from deltalake import DeltaTable  # tasks have places too, and do without
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
         from mirrorlake.lake.log_repair import mended
@@ -101,39 +100,41 @@ class Place(ABC):
         return answered_whole(opened)
 
     def free_bytes(self) -> int | None:
-        """How much more its disk takes; None where that is not known, as of a store."""
+        """How much room its disk has left; None where that is not known, as in a store."""
         return None
 
     @abstractmethod
     def names(self, behind: str = "") -> list[str]:
-        """The names of the files and folders here; empty where there is no folder. `behind`: those
-        that come after this name in the order of texts, in a store those of files alone."""
+        """The names of the files and folders here; empty where there is no folder. `behind` leaves
+        out names up to this one in text order, and, in a store, folders."""
 
     @abstractmethod
     def read(self) -> bytes:
-        """The file. Raises FileNotFoundError, OSError."""
+        """The file's content. Raises FileNotFoundError, OSError."""
 
     def read_marked(self) -> tuple[bytes, Hashable | None]:
-        """The file and its `mark`. Raises FileNotFoundError, OSError."""
+        """The file's content and its `mark`. Raises FileNotFoundError, OSError."""
         return self.read(), self.mark()
 
     @abstractmethod
     def mark(self) -> Hashable | None:
-        """What tells the file from another one that was made here; None where there is none."""
+        """A value that tells the file from another one made in its place; None where there is no
+        file."""
 
     @abstractmethod
     def create(self, content: bytes) -> None:
-        """Make the file, whole; content that no other process makes, so that one whose answer was
-        lost is known again. Raises FileExistsError where there is another one, OSError."""
+        """Make the file, whole. No other process writes this content, so a file is recognized as
+        ours when the answer was lost. Raises FileExistsError where there is another file,
+        OSError."""
 
     @abstractmethod
     def write(self, content: bytes) -> None:
-        """Make the file, or take the place of the one that is there, whole. Raises OSError."""
+        """Make the file, or replace the one that is there, whole. Raises OSError."""
 
     @abstractmethod
     def sync(self) -> None:
-        """Have the file, or the names in the folder, outlast a loss of power. What is made here has
-        that already; this is for what a library makes. Raises OSError."""
+        """Make the file, or the names in the folder, outlast a loss of power. Files made here
+        already do; this is for those that a library makes. Raises OSError."""
 
     @abstractmethod
     def delete(self) -> None:
@@ -149,13 +150,13 @@ class Place(ABC):
 
 
 class FileWriter(ABC):
-    """A file that is being written: what is written to `sink` is there once it is closed."""
+    """A file that is being written; what was written to `sink` exists once it is closed."""
 
     sink: "str | IO[bytes]"
 
     @abstractmethod
     def close(self) -> int:
-        """Nothing more comes. Returns how many bytes the file has. Raises OSError."""
+        """Finish the file, and return its size in bytes. Raises OSError."""
 
     @abstractmethod
     def discard(self) -> None:
@@ -163,7 +164,7 @@ class FileWriter(ABC):
 
 
 class FolderPlace(PosixPath, Place):
-    """On a disk of this host: a path with what else a place has."""
+    """A place on a disk of this host, which is also a path."""
 
     def __str__(self) -> str:
         return PosixPath.__str__(self)
@@ -192,8 +193,8 @@ class FolderPlace(PosixPath, Place):
         return stat.st_ino, stat.st_mtime_ns
 
     def create(self, content: bytes) -> None:
-        """See `Place.create`: by a link, which is there at once, with all that is in it, and stays
-        when the host loses its power: what is done behind it counts on it."""
+        """See `Place.create`: by a hard link, which appears at once with its whole content and
+        outlasts a loss of power: later commits count on it."""
         draft = self._drafted(content)
         try:
             os.link(draft, self)
@@ -206,12 +207,12 @@ class FolderPlace(PosixPath, Place):
         self._drafted(content).replace(self)
 
     def _drafted(self, content: bytes) -> Path:
-        """A file beside this one, with its content."""
+        """A temporary file beside this one, with the content."""
         self.parent.mkdir(parents=True, exist_ok=True)
         draft = self.with_name(f".{uuid.uuid4()}.tmp")
         draft.write_bytes(content)
-        # Else a host that loses its power may keep the name, and nothing of the content: a commit
-        # that is empty is none, and those behind it hide the hole.
+        # Otherwise a host that loses its power may keep the name without the content: an empty
+        # commit is none, and the commits behind it hide the hole.
         sync_to_disk(draft)
         return draft
 
@@ -251,8 +252,8 @@ class _OnDisk(FileWriter):
 
 
 def sync_to_disk(path: Path) -> None:
-    """Have a file, or the names in a folder, on the disk itself, where the file system has a call
-    for that: not all have one for folders (fsync(2), EINVAL). Raises OSError."""
+    """Sync a file, or the names in a folder, to the disk, where the file system can: not all can
+    for folders (fsync(2), EINVAL). Raises OSError."""
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)

@@ -1,4 +1,4 @@
-"""What `maintain` and `forget` do to one table, whichever kind of lake it is in."""
+"""What `maintain` and `forget` do to one table, in any kind of lake."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,31 +16,31 @@ class TableSize:
 
 
 class Rewritten(NamedTuple):
-    """How many rows went, and how many came in their place."""
+    """How many rows were deleted, and how many were added in their place."""
 
     removed: int
     added: int
 
 
 class TableUpkeep(Protocol):
-    """One table, kept by the engine that commits to it."""
+    """One table, maintained by the engine that commits to it."""
 
     @property
     def reader(self) -> Reader:
-        """What answers questions about the table, as of now."""
+        """The reader of the table, as of now."""
 
     def size(self) -> TableSize:
-        """How large it is."""
+        """The table's size."""
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
-        """Give the table properties."""
+        """Set properties of the table."""
 
     def rewrite(self, query: str, frames: Frames = NONE, **args: object) -> Rewritten:
         """Run `sql/queries/<query>.sql`: a DELETE, or a MERGE that deletes what it matches and may
         insert what it does not. What others append meanwhile stays."""
 
     def compact(self) -> None:
-        """Make few large files of many small ones."""
+        """Join many small files into few large ones."""
 
     def vacuum(self, hours: int) -> None:
         """Remove files that no version has needed for so many hours. 0 hours is for a lake that no
