@@ -1,8 +1,8 @@
-"""Whether a store or a file system can hold a lake: a commit is a put, or a link, that fails where
-the file is there already.
+"""Checks whether a store or a file system can hold a lake: a commit is a put, or a link, that fails
+where the file already exists.
 
-In a store that makes such a put all the same, two processes would overwrite each other's commits,
-and no error would say so. A file system without links, as of a mounted bucket, takes none.
+In a store that makes such a put all the same, two processes would overwrite each other's commits
+without an error. A file system without links, as of a mounted bucket, takes no commits.
 """
 
 import errno
@@ -12,17 +12,17 @@ from pathlib import Path
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.place import FolderPlace, Place
 
-#: What `link` fails with where a file system has no links: Linux says EPERM for FAT, those in user
-#: space (FUSE) one of the others.
+#: The errors of `link` on a file system without links: EPERM on Linux for FAT; one of the others
+#: for those in user space (FUSE).
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
 def check_conditional_puts(root: Place) -> None:
-    """See whether a lake that is to be made at a place can be committed to, by a file that is put
-    there, or into the nearest folder above, and deleted again.
+    """Check that a lake to be made at a place can be committed to, by a file that is put there, or
+    into the nearest folder above, and deleted again.
 
     Raises LakeError where it cannot, OSError where a store refuses. A folder that cannot be written
-    says nothing of its file system: who is to write there hears of it.
+    to says nothing of its file system: the first write there reports that.
     """
     if root.in_store:
         _try(root / "_checkpoints" / f"probe-{uuid.uuid4().hex}", root)
@@ -56,8 +56,8 @@ def _try(probe: Place, root: Place) -> None:
 
 
 def _kind(folder: Path) -> str:
-    """What Linux calls the file system of a folder, such as fuse.s3fs; of an unknown type where it
-    does not say."""
+    """The name that Linux has for a folder's file system, such as fuse.s3fs; "of an unknown type"
+    where it has none."""
     try:
         lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,10 +1,10 @@
-"""A table's upkeep in a lake in a folder: no Spark, and never more in memory than the rows of a
-few files.
+"""Upkeep of a table in a folder's lake, without Spark, and with no more in memory than the rows of
+a few files.
 
-DuckDB finds which rows a statement deletes, by file and number of the row, and puts on disk what it
-has no room for. A file that loses all its rows is not opened. One that loses some is written again
-without them, batch by batch, in the order in which it was; so records stay in the order of offsets.
-A process that dies on the way leaves whole commits behind, and files that no version names.
+DuckDB finds which rows a statement deletes, by file and row number, and puts on disk what it has no
+room for. A file that loses all its rows is not opened. One that loses some is written again without
+them, batch by batch, in the same order; so records stay in the order of offsets. A process that
+dies on the way leaves whole commits behind, and files that no version names.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,16 +31,16 @@ from mirrorlake.lake.upkeep import Rewritten, TableSize
 from mirrorlake.lake.young_files import ALL, YoungFiles
 
 _ATTEMPTS = 10
-#: What DuckDB may have in memory, and how much of a file is there at once, bytes and rows.
+#: DuckDB's limit of memory, and how much of a file is in memory at once, bytes and rows.
 _MEMORY, _BATCH_BYTES, _BATCH_ROWS = "2GB", 64 << 20, 100_000
 _STAGE = "records"
-#: Where the change feed's files lie, and the column that only they have.
+#: The folder of the change feed's files, and the column that only they have.
 _FEED, _CHANGE = "_change_data", pa.field("_change_type", pa.string())
 
 
 class FolderUpkeep:
-    """See `upkeep.TableUpkeep`. Statements put rows of a table in the place of rows of the same
-    one, so that there is nothing to do in an empty one."""
+    """See `upkeep.TableUpkeep`. A statement only replaces rows of the table by others, so an empty
+    table needs no work."""
 
     def __init__(self, lake: PathLake, table: str) -> None:
         self._lake = lake
@@ -63,7 +63,7 @@ class FolderUpkeep:
 
     def rewrite(self, query: str, frames: Frames = NONE, **args: object) -> Rewritten:
         """See `TableUpkeep.rewrite`."""
-        if not self.size().files:  # as most tables of a small lake: nothing has to be asked
+        if not self.size().files:  # most tables of a small lake: no query is needed
             return Rewritten(0, 0)
         removed = 0
         for _ in range(_ATTEMPTS):
@@ -79,7 +79,7 @@ class FolderUpkeep:
         )
 
     def compact(self) -> None:
-        """See `TableUpkeep.compact`: of the stage in the order of offsets."""
+        """See `TableUpkeep.compact`: the stage in the order of offsets."""
         if self._table != _STAGE:
             self._lake.tables.compact(self._table)
             return
@@ -89,7 +89,7 @@ class FolderUpkeep:
         table = self._log.opened()
         files = _Files(self._log, table)
         for path, size in files.sizes.items():
-            if size >= ALL.small_file and ".snappy." in path:  # as it was landed: it gets smaller
+            if size >= ALL.small_file and ".snappy." in path:  # as landed: a copy is smaller
                 copy = files.split(path, np.empty(0, np.int64))
                 replace_files(self._log, table.version(), {path: size}, copy)
 
@@ -99,19 +99,19 @@ class FolderUpkeep:
 
 
 class _Attempt:
-    """One statement, on a table as it was at a version.
+    """One statement, on a table as of a version.
 
-    Where the table has a change feed, files that lose all their rows go by one commit, whose feed
-    follows from it, and each that loses some by one of its own, which names the rows that went.
-    Else, and where other rows come in their place, all is one commit.
+    Where the table has a change feed, files that lose all their rows go in one commit, from which
+    their feed follows; each file that loses some goes in a commit of its own, which names the
+    deleted rows. Otherwise, and where other rows come in their place, all is one commit.
 
     Attributes:
-        removed, added: how many rows went, and came.
-        complete: whether all is done; else other commits came in between.
+        removed, added: how many rows were deleted, and added.
+        complete: whether all is done; False if other commits came in between.
     """
 
     def __init__(self, log: DeltaLog, table: DeltaTable | None, removal: DuckRemoval) -> None:
-        assert table is not None  # opening a lake has made all of them
+        assert table is not None  # opening a lake makes all tables
         self._files = _Files(log, table)
         self._removal = removal
         self._counts = removal.counts()
@@ -122,7 +122,7 @@ class _Attempt:
         self.complete = all(map(self._replaced, self._steps()))
 
     def _steps(self) -> list[list[str]]:
-        """The files that lose rows, those of one commit together."""
+        """The files that lose rows, grouped by commit."""
         parts = [path for path in sorted(self._counts) if self._loses_some(path)]
         whole = sorted(self._counts.keys() - set(parts))
         return [whole, *([path] for path in parts)] if self._names_gone else [[*whole, *parts]]
@@ -156,10 +156,10 @@ class _Attempt:
 
 
 class _Files:
-    """The files of a version of a table, and others with rows of theirs.
+    """The files of a version of a table, and new files with rows of theirs.
 
     Attributes:
-        log: of the table.
+        log: the table's log.
         sizes: bytes of each file, by its path below the table's folder.
     """
 
@@ -179,8 +179,8 @@ class _Files:
         return int(self._counts[path])
 
     def split(self, path: str, numbers: np.ndarray, names_gone: bool = False) -> list[NewFile]:
-        """A file without some rows, by their rising numbers; and, where it is asked for, one of
-        those rows as the change feed has them."""
+        """A file without some rows, given by their rising numbers; with `names_gone`, also a file
+        of those rows for the change feed."""
         source = (self.log.table / path).open_parquet()
         files = [NewFile(self.log.table, self._layout, self._keys)]
         if names_gone:
@@ -210,7 +210,7 @@ class _Files:
 
 
 def _batch_rows(metadata: pq.FileMetaData) -> int:
-    """How many rows of a file are read at a time: what `_BATCH_BYTES` has room for."""
+    """How many rows of a file are read at a time: as many as `_BATCH_BYTES` has room for."""
     size = max(1, plain_bytes(metadata))
     return max(1, min(_BATCH_ROWS, _BATCH_BYTES * int(metadata.num_rows) // size))
 
@@ -221,6 +221,6 @@ def _mask(rows: np.ndarray) -> pa.BooleanArray:
 
 
 def _deletes(count: int) -> pa.StringArray:
-    """The kind of change of deleted rows."""
+    """The change type of deleted rows."""
     ends = np.arange(count + 1, dtype=np.int32) * len(b"delete")
     return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(b"delete" * count))

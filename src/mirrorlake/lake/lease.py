@@ -22,17 +22,17 @@ from mirrorlake.lake.store_lock import StoreLock
 
 
 class AnyLease(Protocol):
-    """The right to do something as the only process. The lake keeps it (`Lease`), or Kafka
+    """The exclusive right to do some work. The lake keeps it (`Lease`), or Kafka
     (`run.group_lease.GroupLease`)."""
 
     @property
     def stands_by(self) -> bool:
-        """Whether who does not have it waits until it has, instead of ending."""
+        """Whether a process that does not have the lease waits for it, instead of ending."""
         ...
 
     @property
     def held(self) -> bool:
-        """Whether it is still this process's, behind `take`."""
+        """Whether this process still has the lease, after `take`."""
         ...
 
     def take(self, sure: bool = False) -> None:
@@ -45,7 +45,7 @@ class AnyLease(Protocol):
 
 
 def taken_over(work: str, lease: AnyLease) -> Fenced:
-    """What a process hears whose lease for some work another one has."""
+    """The error for a process whose lease another process has taken."""
     what_now = "stands by" if lease.stands_by else "ends: be sure that only one process does this"
     return Fenced(
         f"another process has taken over {work} while this one was suspended or cut off; nothing "
@@ -54,9 +54,9 @@ def taken_over(work: str, lease: AnyLease) -> Fenced:
 
 
 class Lease:
-    """The right to do `what`, such as `flow east->west`, in one lake: taken, or had for a block.
-    Raises LakeError for one opened to be read. `brief`: for a command, behind which it is known
-    still that the process which had it before was killed."""
+    """The right to do `what`, such as `flow east->west`, in one lake: taken, or held for a block.
+    Raises LakeError for a lake that was opened to be read. `brief` is for a command: after it, it
+    is still known that the process that had the lease before was killed."""
 
     def __init__(self, lake: Lake, what: str, brief: bool = False) -> None:
         self.lock = _lock(lake.leases, what, brief)
@@ -72,33 +72,33 @@ class Lease:
 
     @property
     def held(self) -> bool:
-        """See `AnyLease.held`: a lock does not go away; what a store keeps may, where it could not
-        be renewed for long."""
+        """See `AnyLease.held`: a lock stays; a lease in a store may be lost when it could not be
+        renewed for long."""
         return self.lock.held
 
     @property
     def was_left(self) -> bool:
-        """Whether, behind `take`, the process that had it last was one of this host, which is gone
-        without giving it back: what it did, no process does now. Of one that another host has, or
-        a store keeps, this is not known."""
+        """Whether, after `take`, the lease's last holder was a process of this host that is gone
+        without giving it back: nothing continues its work now. Not known of a process on another
+        host, or of a lease in a store."""
         return isinstance(self.lock, FileLock) and self.lock.left_by is not None
 
     def take(self, sure: bool = False) -> None:
-        """Take it. Raises LeaseTaken, which names the process that has it.
+        """Take the lease. Raises LeaseTaken, which names the process that has it.
 
-        Where no file can be locked, or a process of another host had it and has not given it back,
-        it is taken all the same, with a warning; `sure` raises LakeError there instead: it is not
-        known whether that process still works. Raises LakeError where a store does not answer.
+        Where no file can be locked, or a process of another host had the lease and has not given it
+        back, it is taken all the same, with a warning; `sure` raises LakeError there instead, since
+        that process may still work. Raises LakeError where a store does not answer.
         """
         self.lock.take(sure)
 
     def release(self) -> None:
-        """Give it back; does nothing if it was not taken."""
+        """Give the lease back; does nothing if it was not taken."""
         self.lock.release()
 
 
 def check_free(leases: Place, work: Sequence[str]) -> None:
-    """Raise LeaseTaken where other processes have all of some work, by the place of a lake's
+    """Raise LeaseTaken where other processes hold all leases of some work, at the place of a lake's
     leases: there would be nothing to do. Raises LakeError where a store does not answer."""
     holders = [_lock(leases, what).holder() for what in work]
     if holders and holders[0] is not None and None not in holders:
@@ -106,8 +106,8 @@ def check_free(leases: Place, work: Sequence[str]) -> None:
 
 
 def lease_state(lake: Reader, what: str) -> LeaseState | None:
-    """How the lease of some work stands, in a lake at a path or URL; None where that is not known.
-    Raises OSError."""
+    """The state of the lease of some work, in a lake at a path or URL; None where that is not
+    known. Raises OSError."""
     return None if lake.directory is None else _lock(leases_at(lake.directory), what).state()
 
 
@@ -119,7 +119,7 @@ def _lock(leases: Place, what: str, brief: bool = False) -> FileLock | StoreLock
 
 
 def locks_work(lake: Lake) -> bool:
-    """Whether files can be locked where the leases of a lake are."""
+    """Whether files can be locked at the place of a lake's leases."""
     place = lake.leases
     if not isinstance(place, FolderPlace):
         return True

@@ -1,4 +1,4 @@
-"""Who has a lease, as it is noted where the lease lies."""
+"""The holder of a lease, as it is noted where the lease lies."""
 
 import os
 import socket
@@ -21,18 +21,18 @@ class Holder(NamedTuple):
 
     @property
     def is_of_this_host(self) -> bool:
-        """Whether the process is one of this host, of which can be seen whether it lives."""
+        """Whether the process is on this host, where it can be seen whether it lives."""
         return self.host == socket.gethostname()
 
     @property
     def is_this_process(self) -> bool:
-        """Whether it has the host and the number of this process, as one before it in the same
-        container had."""
+        """Whether it has the host and pid of this process, as an earlier process in the same
+        container may."""
         return self.is_of_this_host and self.pid == os.getpid()
 
     @property
     def is_gone(self) -> bool:
-        """Whether it is known to be there no more: that of another host is not."""
+        """Whether the process is known to be gone, which it never is for another host's."""
         return self.is_of_this_host and not self.lives
 
     @property
@@ -48,8 +48,8 @@ class Holder(NamedTuple):
 
 
 class LeaseState(NamedTuple):
-    """Whether no process has a lease, and who had it last and is gone without giving it back, None
-    where it was given back."""
+    """Whether no process has the lease; and its last holder, if that is gone without giving it
+    back, else None."""
 
     is_free: bool
     left_by: Holder | None = None
@@ -67,5 +67,5 @@ def holder_of(document: Mapping[str, Any]) -> Holder:
 
 
 def taken(what: str, holder: Holder | str) -> LeaseTaken:
-    """The error of who finds a lease of another process."""
+    """The error for a lease that another process has."""
     return LeaseTaken(f"{what} is held by {holder}; stop that process, or let it do the work")

@@ -1,8 +1,8 @@
-"""A Delta log whose checkpoint is damaged or gone.
+"""Repairs a Delta log whose checkpoint is damaged or gone.
 
-A checkpoint repeats what commits hold (Delta's protocol, "Checkpoints"). Even so, where it cannot
-be read a table does not open (delta-rs 1.6: "Had a _last_checkpoint hint but
-didn't find any checkpoints"). So it is made again of the commits, where these are all there.
+A checkpoint repeats what commits hold (Delta's protocol, "Checkpoints"). Even so, a table whose
+checkpoint cannot be read does not open (delta-rs 1.6: "Had a _last_checkpoint hint but didn't find
+any checkpoints"). So it is made again from the commits, where these are all there.
 """
 
 import json
@@ -28,15 +28,14 @@ _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 
 
 class Hint(NamedTuple):
-    """What a log says of its newest checkpoint: the version, and how many actions it has."""
+    """What a log says of its newest checkpoint: its version, and how many actions it has."""
 
     version: int
     actions: int
 
 
 def hinted(log: Place) -> Hint | None:
-    """The hint of a log; None without one. Raises ValueError for a hint that is damaged,
-    OSError."""
+    """The hint of a log; None without one. Raises ValueError for a damaged hint, OSError."""
     try:
         content = (log / HINT).read()
     except FileNotFoundError:
@@ -49,18 +48,18 @@ def hinted(log: Place) -> Hint | None:
 
 
 def checkpoints_of(names: Iterable[str]) -> list[int]:
-    """The versions of the checkpoints that are files of their own, among the names of a log's
-    files, rising."""
+    """The versions of checkpoints that are single files, among the names of a log's files,
+    rising."""
     return sorted(int(match[1]) for name in names if (match := _CHECKPOINT.fullmatch(name)))
 
 
 def mended(table: Place) -> bool:
-    """Write again the checkpoints of a table's log that are damaged, and the one that the hint
-    names where it is gone. Whether any was, and the table may open now.
+    """Write again the damaged checkpoints of a table's log, and the one that the hint names where
+    it is gone. Returns whether any was written, so that the table may open now.
 
-    Nothing is written unless the commits that a checkpoint is of are all there, those of an older
-    checkpoint aside, and nothing is taken away but checksums of what is replaced: a process that
-    has the table open may rely on any of these files, and puts the same ones there.
+    Nothing is written unless all commits of a checkpoint are there, those of an older checkpoint
+    aside. Nothing is deleted but checksums of replaced files: a process that has the table open may
+    rely on any of these files, and writes the same ones there.
     """
     log = table / "_delta_log"
     try:
@@ -72,7 +71,7 @@ def mended(table: Place) -> bool:
         written = [(version, _written_again(log, version, good)) for version in sorted(wanted)]
         for version, content in written:
             file = _file_of(log, version)
-            # On a disk Hadoop keeps a checksum beside a file, by which it would refuse another one.
+            # On a disk Hadoop keeps a checksum beside a file, and would refuse the new file by it.
             (log / f".{file.name}.crc").delete()
             file.write(content)
     except (OSError, DeltaError) as error:
@@ -86,8 +85,8 @@ def mended(table: Place) -> bool:
 
 
 def _written_again(log: Place, version: int, good: Collection[int]) -> bytes:
-    """A checkpoint of a version, made of the newest good one before it and the commits behind that.
-    Raises OSError where one of these is not there."""
+    """The content of a version's checkpoint, made from the newest good one before it and the
+    commits behind that. Raises OSError where one of these is missing."""
     base = max((each for each in good if each < version), default=-1)
     with TemporaryDirectory() as directory:
         copy = Path(directory, "_delta_log")
@@ -104,8 +103,8 @@ def _file_of(log: Place, version: int) -> Place:
 
 
 def _reads(file: Place) -> bool:
-    """Whether a file is Parquet from end to end. Raises OSError where it cannot be looked at now,
-    which says nothing about it; what Arrow raises of the content alone does."""
+    """Whether a file is Parquet from end to end. Raises OSError where it cannot be read now, which
+    says nothing about its content; an error that Arrow raises for the content does."""
     content = pa.BufferReader(file.read())
     try:
         with pq.ParquetFile(content) as parquet:

@@ -1,11 +1,11 @@
-"""How far back the log of a table goes that streams of others follow: for a week, so that one which
+"""Keeps the log of a table that downstream streams follow for a week back, so that a stream that
 rested goes on where it stopped (docs/downstream.md).
 
-Such a stream reads the commits one by one, and the files that each added. So a commit is kept, and
-with it the files that it took away: of small files a running process makes few (`run/upkeep.py`).
-What opens the table goes by its newest checkpoint, and lists the log; so there is a bound on how
-many commits are kept, and of older checkpoints, each as large as the table has files, few are
-(https://github.com/delta-io/delta/blob/master/PROTOCOL.md).
+Such a stream reads the commits one by one, and the files that each added. So a commit is kept
+together with the files that it removed: a running process makes few files of small ones
+(`run/upkeep.py`). Opening the table takes its newest checkpoint and a listing of the log. So the
+number of kept commits has a bound, and few older checkpoints are kept, each as large as the table
+has files (https://github.com/delta-io/delta/blob/master/PROTOCOL.md).
 """
 
 import json
@@ -22,24 +22,24 @@ from mirrorlake.threads import side_by_side
 
 logger = logging.getLogger(__name__)
 
-#: How long commits are kept, and how many at most: those of a day at two a second, and some more.
+#: How long commits are kept, and how many at most: a day's at two a second, and some more.
 KEPT = timedelta(days=7)
 MOST_COMMITS = 200_000
-#: The newest checkpoints that are kept, by which others may be opening the table now, and of the
-#: older ones the first in so many versions.
+#: How many of the newest checkpoints are kept, by which others may be opening the table now; of the
+#: older ones, the first in so many versions is.
 _NEWEST_CHECKPOINTS, _VERSIONS = 20, 1_000
-#: Commits that one turn deletes at most.
+#: The most commits that one turn deletes.
 _AT_ONCE = 20_000
 _NUMBERED = re.compile(r"\.?(\d{20})\.")
 
 
 def shorten(log: DeltaLog, now_ms: int, most: int = MOST_COMMITS) -> int:
-    """Delete the commits that are neither of the last `KEPT` before a time nor of the newest
-    `most`, the files that they took away, and checkpoints that no reader needs. Returns how many
-    commits went.
+    """Delete the commits that are older than `KEPT` before a time or not among the newest `most`,
+    the files that they removed, and checkpoints that no reader needs. Returns how many commits were
+    deleted.
 
-    It is a checkpoint that the log begins with, so up to `_VERSIONS` commits more stay. A process
-    that dies on the way leaves files that are deleted the next time. Raises OSError, DeltaError.
+    The log has to begin with a checkpoint, so up to `_VERSIONS` more commits stay. Files that a
+    process leaves when it dies on the way are deleted the next time. Raises OSError, DeltaError.
     """
     names = log.names()
     commits = sorted(int(name[:20]) for name in names if re.fullmatch(r"\d{20}\.json", name))
@@ -62,8 +62,8 @@ def shorten(log: DeltaLog, now_ms: int, most: int = MOST_COMMITS) -> int:
 
 
 def _time_of(log: DeltaLog, version: int, now_ms: int) -> int:
-    """When a commit was made, as it says itself, in ms since 1970; as of now where it says
-    nothing, as Delta does not ask it to, and long ago where it is gone meanwhile."""
+    """When a commit was made, by its own account, in ms since 1970: `now_ms` where it has no time,
+    which Delta does not demand, and 0 where it is gone meanwhile."""
     text = log.text(version)
     if text is None:
         return 0
@@ -73,13 +73,13 @@ def _time_of(log: DeltaLog, version: int, now_ms: int) -> int:
 
 
 def _delete(log: DeltaLog, names: Collection[str], gone: Sequence[int], below: int) -> None:
-    """Delete what some commits took away from the table, and then all of the log below a
+    """Delete the files that some commits removed from the table, and then all of the log below a
     version."""
     stale = [name for name in names if (at := _NUMBERED.match(name)) and int(at[1]) < below]
     if not stale:
         return
     removed = {*chain.from_iterable(side_by_side(lambda each: _removed(log, each), gone))}
-    # one that is a part of the table again, by Delta's RESTORE, or lies elsewhere, stays
+    # a file that is in the table again, by Delta's RESTORE, or lies elsewhere, stays
     files = removed.difference(files_of(log.opened())) if removed else removed
     ours = [path for path in files if not path.startswith("/") and "://" not in path]
     side_by_side(lambda path: (log.table / path).delete(), ours)
@@ -95,8 +95,8 @@ def _removed(log: DeltaLog, version: int) -> Sequence[str]:
 
 
 def _spare(checkpoints: Sequence[int], base: int) -> list[int]:
-    """The checkpoints, of some that rise, that stand between the log's first and its newest ones
-    without being the first in `_VERSIONS` versions."""
+    """The rising checkpoints between the log's first and its newest ones that are not the first in
+    `_VERSIONS` versions."""
     between = [version for version in checkpoints[:-_NEWEST_CHECKPOINTS] if version > base]
     stretches = {base // _VERSIONS}
     spare = []

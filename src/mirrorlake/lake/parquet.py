@@ -1,5 +1,5 @@
-"""Opening the Parquet files of a table as the table names them, and what offsets files of the stage
-hold."""
+"""Opens the Parquet files of a table by the names that the table has for them, and finds which
+offsets files of the stage hold."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from urllib.parse import unquote, urlparse
@@ -13,10 +13,10 @@ from mirrorlake.lake.arrow_values import fill_null, int64
 from mirrorlake.lake.place import PARQUET, Place, place_of
 from mirrorlake.offsets.partition_ranges import StagedRange
 
-#: What offsets are of.
+#: The columns of what an offset belongs to.
 PLACE = ("source_cluster", "topic", "partition", "generation")
-#: Ranges that are written into a file's statistics; more would make a commit large, and are read
-#: from the file.
+#: The most ranges that are written into a file's statistics: more would make a commit large, and
+#: are read from the file.
 _TOLD_RANGES = 200
 _TYPES = (pa.string(), pa.string(), pa.int32(), pa.int32(), pa.int64())
 _COORDINATES = pa.schema(list(zip((*PLACE, "offset"), _TYPES, strict=True)))
@@ -30,13 +30,13 @@ REPEATED = tuple(
     """.split()
 )
 KEYS = ("source_cluster", "topic", "partition", "offset", "batch_id", "generation")
-#: Columns that are null in nearly all files, as files name what they hold: by its statistics no
-#: reader reads them then.
+#: Columns that are null in nearly all files, with the name of their values in files: where
+#: statistics say so, no reader reads them.
 RARE = {"timestamp_ms": "timestamp_ms", "header_names": "header_names.list.element"}
 
 
 def plain_bytes(metadata: pq.FileMetaData) -> int:
-    """How many bytes the rows of a file are before they are compressed."""
+    """The bytes of a file's rows before compression."""
     groups = map(metadata.row_group, range(metadata.num_row_groups))
     return sum(int(group.total_byte_size) for group in groups)
 
@@ -44,11 +44,12 @@ def plain_bytes(metadata: pq.FileMetaData) -> int:
 def open_parquet(
     uri: str, coded: Sequence[str] = (), storage: Mapping[str, str] | None = None
 ) -> pq.ParquetFile:
-    """Open a file as Spark names it: `file:/…` and bare paths locally, any other scheme through
-    Arrow's filesystems; one of a lake at a URL by its options (`Place.options`).
+    """Open a file by the name that Spark has for it: `file:/…` and bare paths locally, any other
+    scheme through Arrow's filesystems; a file of a lake at a URL with its options
+    (`Place.options`).
 
-    Columns of text that are `coded` come as Arrow's dictionaries, as files mostly have them. Raises
-    OSError (FileNotFoundError included) when this worker cannot open it.
+    Text columns in `coded` come as Arrow's dictionaries, as files mostly have them. Raises OSError
+    (FileNotFoundError included) when this worker cannot open it.
     """
     parsed, names = urlparse(uri), list(coded)
     if storage is not None:
@@ -66,14 +67,14 @@ def ranges_of_files(
 ) -> list[list[StagedRange]]:
     """What files of the stage hold, file by file: a range for each partition and generation.
 
-    Reads coordinates, never the payload; and neither the source cluster nor the generation where
-    all rows of all files have those that are given. Raises OSError.
+    Reads coordinates, never the payload. A source cluster or generation that is given is the same
+    in all rows of all files, and is not read. Raises OSError.
     """
     constants = {"source_cluster": source_cluster, "generation": generation}
     wanted = pa.schema([field for field in _COORDINATES if constants.get(field.name) is None])
     parts = [file.open_parquet().read(columns=wanted.names, use_threads=False) for file in files]
     numbers = np.repeat(np.arange(len(parts)), [part.num_rows for part in parts])
-    # The empty one: files written before there were generations lack the column.
+    # The empty table adds a column that files from before generations lack.
     rows = pa.concat_tables([wanted.empty_table(), *parts], promote_options="default")
     if generation is None:
         rows = _with_generations(rows)
@@ -98,7 +99,7 @@ def ranges_of_files(
 
 
 def ranges_of_rows(rows: pa.Table) -> Iterator[StagedRange]:
-    """What rows of the stage are: a range for each partition and generation."""
+    """The ranges of rows of the stage: one for each partition and generation."""
     grouped = _with_generations(rows.select(_COORDINATES.names)).group_by(list(PLACE))
     columns = grouped.aggregate([("offset", how) for how in ("min", "max", "count")]).to_pydict()
     return map(
@@ -108,14 +109,14 @@ def ranges_of_rows(rows: pa.Table) -> Iterator[StagedRange]:
 
 
 def _with_generations(rows: pa.Table) -> pa.Table:
-    """Rows of which an earlier version left the generation out: it was the first one."""
+    """Rows with the generation that an earlier version left out: it was the first one."""
     generations = fill_null(rows["generation"], int64(0))
     return rows.set_column(rows.schema.get_field_index("generation"), "generation", generations)
 
 
 def stated_ranges(ranges: Collection[Sequence[object]]) -> dict[str, object]:
-    """What a commit says of the ranges of a file, fields of `StagedRange` each, beside Delta's own
-    statistics: who follows the log does not have to open it (`lake/stage_index.py`)."""
+    """The ranges of a file for its commit, each the fields of `StagedRange`, beside Delta's own
+    statistics: a reader of the log need not open the file (`lake/stage_index.py`)."""
     return {"ranges": list(ranges)} if 0 < len(ranges) <= _TOLD_RANGES else {}
 
 

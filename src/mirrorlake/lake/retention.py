@@ -1,9 +1,9 @@
 """What of the stage may be deleted. Pure.
 
-A record may go when every flow that mirrors its topic has it in its map, and it is not the newest
-of its partition: by that landing knows where to go on when its checkpoint is lost. How old it has
-to be is asked elsewhere. Disabled flows count until a record is so old that they do not any more;
-what they lack then is reported when they come back, by `holes`.
+A record may be deleted when every flow that mirrors its topic has it in its map, and it is not the
+newest of its partition: by that one, landing knows where to go on when its checkpoint is lost.
+Another module checks its age. Disabled flows count until a record is so old that they no longer do;
+`holes` reports what they then lack when they come back.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,9 +24,9 @@ class _OfPartition(InGeneration):
 
 @dataclass(frozen=True)
 class StagedGeneration(_OfPartition):
-    """What the stage holds of one generation of a partition: offsets `first` to `last`, inclusive;
-    those up to `old_last` are old enough to be deleted, those up to `released_last` although a
-    disabled flow lacks them; None if none is."""
+    """What the stage holds of one generation of a partition: offsets `first` to `last`, inclusive.
+    Those up to `old_last` are old enough to be deleted; those up to `released_last` even if a
+    disabled flow lacks them. None if no offset is."""
 
     first: int
     last: int
@@ -37,9 +37,9 @@ class StagedGeneration(_OfPartition):
 @dataclass(frozen=True)
 class ConsumingFlow:
     """A flow that has to get what it mirrors. `floors` are the ends of its map: (generation, next
-    source offset) of each (topic, partition); a partition without one has not been produced at
-    all. `within` are the offsets (inclusive) that it reads of each generation of a partition, and
-    of others none; None: all that there are."""
+    source offset) of each (topic, partition); a partition without one has not been produced at all.
+    `within` are the offsets (inclusive) that it reads of each generation of a partition, and none
+    of other generations; None: it reads all."""
 
     flow: str
     source_cluster: str
@@ -58,14 +58,14 @@ class Cut(_OfPartition):
 
 @dataclass(frozen=True)
 class Removal(_OfPartition):
-    """What the stage lacks of one generation of a partition, because it is deleted or landing began
-    behind it: offsets from `first_offset` on, below another one."""
+    """What the stage lacks of one generation of a partition, because it was deleted or landing
+    began behind it: offsets from `first_offset` (inclusive) to `below` (exclusive)."""
 
     first_offset: int
     below: int
 
     def covers(self, other: "Removal") -> bool:
-        """Whether another one, of the same place, says nothing more."""
+        """Whether another removal, of the same place, adds nothing to this one."""
         return self.first_offset <= other.first_offset and other.below <= self.below
 
 
@@ -83,7 +83,7 @@ class Retained:
 def cut_records(
     staged: Iterable[StagedGeneration], readers: Sequence[ConsumingFlow]
 ) -> tuple[list[Cut], list[Retained]]:
-    """What may be deleted of the stage, and what is old enough but waits for a flow. `staged` is
+    """What of the stage may be deleted, and what is old enough but waits for a flow. `staged` is
     the whole stage."""
     extents = list(staged)
     newest: dict[tuple[str, str, int], int] = {}
@@ -109,8 +109,8 @@ def cut_records(
 
 
 def produced_end(reader: ConsumingFlow, extent: StagedGeneration) -> int:
-    """Up to which offset (exclusive) of this generation a flow needs nothing of the stage any
-    more."""
+    """The offset (exclusive) up to which a flow needs nothing more of this generation in the
+    stage."""
     produced = _mapped_end(reader, extent)
     if reader.within is None:
         return produced
@@ -120,7 +120,7 @@ def produced_end(reader: ConsumingFlow, extent: StagedGeneration) -> int:
 
 
 def _mapped_end(reader: ConsumingFlow, extent: StagedGeneration) -> int:
-    """The same as far as the map says it."""
+    """The same, by the flow's map alone."""
     generation, position = reader.floors.get((extent.topic, extent.partition), (0, 0))
     if generation > extent.generation:
         # a newer generation is begun only when the previous one is produced to its end
@@ -132,7 +132,7 @@ def _mapped_end(reader: ConsumingFlow, extent: StagedGeneration) -> int:
 
 
 def removals_of(staged: Iterable[StagedGeneration], cuts: Iterable[Cut]) -> list[Removal]:
-    """What cuts take away: what lies below them and is old enough."""
+    """What cuts delete: the offsets below them that are old enough."""
     extents = {(extent.source_cluster, extent.place): extent for extent in staged}
     removals = []
     for cut in cuts:

@@ -1,6 +1,6 @@
-"""How large rows of the stage are. A batch may have few rows of each of hundreds of partitions, so
-it is told from where columns of bytes end: Arrow's own size of a batch looks at each buffer of each
-column, which takes longer than all else that is done with a few rows."""
+"""How large rows of the stage are, from where columns of bytes end. A batch may have few rows of
+each of hundreds of partitions; Arrow's own size of a batch looks at each buffer of each column,
+which takes longer than all else that is done with a few rows."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
@@ -10,17 +10,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 Rows = TypeVar("Rows")
-#: About what Arrow has of a row beside its key, value and headers, bytes.
+#: About what Arrow holds of a row beside its key, value and headers, bytes.
 _ROW_BYTES = 64
 
 
 def content_bytes(rows: pa.RecordBatch) -> int:
-    """The bytes of all keys and values together."""
+    """The bytes of all keys and values."""
     return sum(_byte_count(rows.column(name)) for name in ("key", "value"))
 
 
 def arrow_bytes(rows: pa.RecordBatch) -> int:
-    """About the size of rows with all that belongs to a record, as Arrow has them."""
+    """About the size of rows in Arrow, with all that belongs to a record."""
     headers = rows.column("headers")
     size: int = _ROW_BYTES * rows.num_rows
     if headers.null_count < len(headers):
@@ -40,8 +40,8 @@ def grouped(
     are_alike: Callable[[Rows, Rows], bool],
     most: tuple[int, int],
 ) -> Iterator[list[Rows]]:
-    """Parts that are alike, one behind the other, of up to so many rows and bytes together, or a
-    single one; `size_of` gives both of one part."""
+    """Groups of consecutive parts that are alike: a single part, or up to so many rows and bytes
+    together; `size_of` gives both for a part."""
     group, rows, size = list[Rows](), 0, 0
     for part in parts:
         own = size_of(part)
@@ -56,7 +56,7 @@ def grouped(
 
 
 def _byte_count(column: pa.Array) -> int:
-    """How many bytes the values of a column have together."""
+    """The bytes of all values of a column."""
     if column.null_count == len(column):
         return 0
     if column.type != pa.binary() or column.null_count:

@@ -13,16 +13,16 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.rising_times import time_behind
 from mirrorlake.lake.topic_states import TopicState, applying_acls
 
-#: Later than anything that is noted, ms.
+#: Later than any time that is noted, ms.
 ALWAYS = 2**62
 
 
 def states_as_of(
     reader: Reader, cluster: str, until_ms: int = ALWAYS, staged: Collection[str] = ()
 ) -> dict[str, TopicState]:
-    """How each topic of a cluster was at a time, in ms, or is now. One of which nothing was noted
-    by then is missing, unless it is one of those that were `staged`, by an earlier version: it is
-    as it was noted first."""
+    """The state of each topic of a cluster at a time, in ms, or now. A topic that was first noted
+    later is missing, unless an earlier version had it `staged`: then it has its first noted
+    state."""
     return _states(reader.query_rows("states_as_of", cluster=cluster, until_ms=until_ms), staged)
 
 
@@ -54,7 +54,7 @@ class States:
         self._use = threading.RLock()
 
     def newest(self, cluster: str, fresh: bool = False) -> Mapping[str, TopicState]:
-        """How each topic of a cluster was last; `fresh` also knows what other processes noted
+        """The newest state of each topic of a cluster; `fresh` includes what other processes noted
         since."""
         with self._use:
             if fresh or cluster not in self._known:
@@ -64,16 +64,16 @@ class States:
             return dict(self._known[cluster])
 
     def forget(self, cluster: str) -> None:
-        """Ask the lake anew of what is noted of a cluster: another process may have noted since,
-        and this one takes over from it. Else a topic that is again as this process noted it last
-        stays noted as the other one saw it."""
+        """Read again what is noted of a cluster, the next time: another process may have noted
+        since, and this one takes over from it. Otherwise a topic that is again as this process last
+        noted it would stay noted as the other process saw it."""
         with self._use:
             self._known.pop(cluster, None)
             self._acls.pop(cluster, None)
 
     def note(self, cluster: str, states: Mapping[str, TopicState]) -> None:
-        """Note those that are other than they were. ACLs that are not reported are those of the
-        last report."""
+        """Note the states that have changed. ACLs that are not reported are those of the last
+        report."""
         with self._use:
             known = self.newest(cluster)
             states = self._with_acls(cluster, states)
@@ -103,7 +103,7 @@ class States:
                 self.note(cluster, self._others(cluster, acls, fresh=True))
 
     def _others(self, cluster: str, acls: frozenset[Acl], fresh: bool) -> dict[str, TopicState]:
-        """Topics that other ACLs apply to than did, as they are now."""
+        """The topics to which other ACLs apply than before, with their new states."""
         known = self.newest(cluster, fresh)
         applying = applying_acls(known, acls)
         return {
@@ -113,7 +113,7 @@ class States:
         }
 
     def _with_acls(self, cluster: str, states: Mapping[str, TopicState]) -> dict[str, TopicState]:
-        """States whose ACLs are not reported, with those that were reported last."""
+        """States, with the ACLs last reported where they have none."""
         unreported = {topic for topic, state in states.items() if state.acls is None}
         if cluster in self._acls:
             acls: Mapping[str, tuple[Acl, ...] | None] = applying_acls(

@@ -1,9 +1,9 @@
-"""A lease in an object store, by nothing but put-if-absent: who makes the object of the next number
-has it, and renews it while it works.
+"""A lease in an object store, by put-if-absent alone: the process that makes the object of the next
+number has the lease, and renews it while it works.
 
-The lease of a process that was killed is seen to be free at once on its own host, elsewhere when it
-was not renewed for long. That is judged by clocks: what is right even where they are wrong is the
-target's transactions and Delta's commits.
+The lease of a killed process is known to be free at once on its own host, and elsewhere after it
+was not renewed for long. Clocks decide that; where they are wrong, the target's transactions and
+Delta's commits still keep the data right.
 """
 
 import json
@@ -19,7 +19,7 @@ from mirrorlake.lake.place import Place
 
 logger = logging.getLogger(__name__)
 
-#: How often a lease is renewed, how soon again where that failed, and after how long without it is
+#: How often a lease is renewed, how soon after a failure, and after how long without renewal it is
 #: free, seconds. Each renewal is paid for.
 RENEW_SECONDS, AGAIN_SECONDS, DEAD_SECONDS = 100.0, 10.0, 240.0
 #: The objects of leases that this process has, or is about to make.
@@ -27,33 +27,33 @@ _had: set[str] = set()
 
 
 class HeldLease(NamedTuple):
-    """What an object says: who has the lease, and when it was renewed, seconds since 1970."""
+    """The content of an object: the lease's holder, and when it was renewed, seconds since 1970."""
 
     holder: Holder
     renewed: float
 
     @property
     def is_dead(self) -> bool:
-        """Whether who took it does not work any more."""
+        """Whether the holder no longer works."""
         if self.holder.is_of_this_host:
             return not self.holder.lives
         return time.time() - self.renewed > DEAD_SECONDS
 
 
 class StoreLock:
-    """One lease, `what` it is for; `folder` holds its objects."""
+    """One lease, for `what`; `folder` holds its objects."""
 
     def __init__(self, what: str, folder: Place) -> None:
         self.what = what
         self._folder = folder
-        #: Whether another process has not taken it meanwhile, as far as that was seen.
+        #: False once another process was seen to have taken it.
         self.held = True
         self._mine: int | None = None
         self._ended = threading.Event()
         self._renewing = threading.Lock()
 
     def take(self, sure: bool) -> None:
-        """See `Lease.take`: here it is always known who has it."""
+        """See `Lease.take`: here the holder is always known."""
         try:
             holder = self._take()
         except OSError as error:
@@ -62,8 +62,8 @@ class StoreLock:
             raise taken(self.what, holder)
 
     def holder(self) -> Holder | None:
-        """Which process has it; nothing is taken. Raises LakeError where the store does not
-        answer."""
+        """The process that has the lease; nothing is taken. Raises LakeError where the store does
+        not answer."""
         try:
             return self._holder(self._numbers())
         except OSError as error:
@@ -72,7 +72,7 @@ class StoreLock:
             ) from error
 
     def state(self) -> LeaseState:
-        """How it stands. Raises OSError."""
+        """The lease's state. Raises OSError."""
         numbers = self._numbers()
         held = self._read(numbers[-1]) if numbers else None
         if held is None:
@@ -87,7 +87,7 @@ class StoreLock:
         return None if held is None or self._is_free(held, numbers[-1]) else held.holder
 
     def _take(self) -> Holder | None:
-        """Returns who has it, if another does."""
+        """Take the lease; returns the holder instead, if another process has it."""
         while True:
             numbers = self._numbers()
             if (holder := self._holder(numbers)) is not None:
@@ -110,21 +110,21 @@ class StoreLock:
             )
             try:
                 renewing.start()
-            except BaseException:  # a host may have no thread more
+            except BaseException:  # the host may have no thread left
                 self.release()
                 raise
             return None
 
     def _is_free(self, held: HeldLease, number: int) -> bool:
-        """Whether a lease may be taken behind an object: one that names this process, and is not
-        its own, was left there when it could not be deleted, or by a process before this one."""
+        """Whether a lease may be taken behind an object. An object that names this process, but is
+        not its own, was left behind when it could not be deleted, or by an earlier process."""
         if held.holder.is_this_process:
             return str(self._object(number)) not in _had
         return held.is_dead
 
     def release(self) -> None:
-        """Give it back, as far as the store lets it; does nothing if it was not taken."""
-        with self._renewing:  # what is renewed now must not be there again behind its end
+        """Give the lease back, as far as the store lets it; does nothing if it was not taken."""
+        with self._renewing:  # a renewal under way must not put the object back
             self._ended.set()
         mine, self._mine = self._mine, None
         if mine is not None:
@@ -132,7 +132,7 @@ class StoreLock:
             _had.discard(str(self._object(mine)))
 
     def _delete(self, number: int) -> None:
-        """Delete an object that says nothing any more, also where that fails."""
+        """Delete an object that no longer counts; a failure is logged."""
         try:
             self._object(number).delete()
         except OSError as error:
@@ -145,19 +145,19 @@ class StoreLock:
                 with self._renewing:
                     if ended.is_set():
                         return
-                    # who takes one makes the next and deletes this, and may be gone again
+                    # a new holder makes the next object and deletes this one, and may be gone again
                     if self._read(number) is None or self._read(number + 1) is not None:
                         logger.warning("%s was taken by another process", self.what)
                         self.held = False
                         return
                     self._object(number).write(_content(holder))
                 pause = RENEW_SECONDS
-            except BaseException as error:  # noqa: BLE001 - of whatever kind: nothing else renews it
+            except BaseException as error:  # noqa: BLE001 - of any kind: nothing else renews it
                 pause = AGAIN_SECONDS
                 logger.warning("%s could not be renewed: %s", self.what, error)
 
     def _read(self, number: int) -> HeldLease | None:
-        """What an object says; None where there is none."""
+        """The content of an object; None where there is none."""
         try:
             document = json.loads(self._object(number).read())
         except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Upkeep of the tables: settings, and what is old and may be deleted.
+"""Upkeep of the tables: their settings, and deletion of what is old.
 
-None of it stands in the way of a running replicator. Its appends read nothing, so they conflict
-neither with a delete nor with compaction; what does (two changes of the same rows) is done again.
+None of it blocks a running replicator. Its appends read nothing, so they conflict neither with a
+delete nor with compaction; a change that does conflict (two changes of the same rows) is retried.
 Compaction puts rows of `records` into other files; the index of the stage (`lake/stage_index.py`)
 follows, and a task that has begun with a file still finds it, since it is left for `vacuum_hours`.
 """
@@ -22,7 +22,7 @@ from mirrorlake.offsets.progress import floors_of
 from mirrorlake.offsets.runs import MAX_SEGMENTS
 from mirrorlake.offsets.starts import floors_from
 
-#: What tables of lakes that were made by an older version lack; `sql/tables` says the same.
+#: What tables of an older version's lake lack; `sql/tables` has the same.
 _LOG = {"delta.logRetentionDuration": "interval 7 days"}
 SETTINGS: Mapping[str, Mapping[str, str]] = {
     **dict.fromkeys(("records", "latency", "offset_map"), {"delta.appendOnly": "false", **_LOG}),
@@ -37,7 +37,7 @@ _REMOVALS = f"{_PLACE}, first_offset BIGINT, below BIGINT"
 
 
 def apply_settings(lake: Lake, dry_run: bool = False) -> dict[str, dict[str, str]]:
-    """Give tables of an older lake the properties that they lack; returns those, by table."""
+    """Set the properties that tables of an older lake lack; returns those, by table."""
     lacking: dict[str, dict[str, str]] = {}
     for table, wanted in _wanted(lake).items():
         there = lake.properties(table)
@@ -54,8 +54,8 @@ def _wanted(lake: Lake) -> Mapping[str, Mapping[str, str]]:
 
 
 def staged_generations(lake: Lake, cutoff_ms: int, released_ms: int) -> list[StagedGeneration]:
-    """What the stage holds, and how far it is older than two times (ms since 1970): that before
-    which it may be deleted, and that before which disabled flows do not count."""
+    """What the stage holds, and how much of it is older than two times (ms since 1970): the one
+    before which it may be deleted, and the one before which disabled flows do not count."""
     reader = lake.upkeep("records").reader
     rows = reader.query_rows("staged_bounds", cutoff_ms=cutoff_ms, released_ms=released_ms)
     return [StagedGeneration(**row) for row in rows]
@@ -65,8 +65,8 @@ def flow_floors(
     lake: Lake, flow: str, remote_topic: Callable[[str], str | None] = lambda topic: None
 ) -> dict[TopicAndPartition, tuple[int, int]]:
     """Where a flow goes on: (generation, next source offset) of each (topic, partition).
-    `remote_topic` names target topics as they are now: one that was made again may need all that
-    the stage holds."""
+    `remote_topic` names the current target topics: one that was made again may need all that the
+    stage holds."""
     noted, _ = noted_targets(lake, flow)
     targets = {
         target: TargetGeneration(generations[-1].number, counts_from(generations))
@@ -89,8 +89,8 @@ def oldest_parked(lake: Lake, flow: str) -> dict[TopicAndPartition, tuple[int, i
 
 
 def note_removals(lake: Lake, removals: Sequence[Removal]) -> None:
-    """Note what is about to be deleted of the stage, or will not be in it. What is known is not
-    written again."""
+    """Record what is about to be deleted from the stage, or will not be in it. What is already
+    recorded is not written again."""
     clusters = {removal.source_cluster for removal in removals}
     known = {
         (cluster, removal.place): removal
@@ -107,15 +107,15 @@ def note_removals(lake: Lake, removals: Sequence[Removal]) -> None:
 
 
 def removals_from(lake: Lake, source_cluster: str) -> list[Removal]:
-    """What was ever deleted of what was landed from a cluster, or passed over by landing."""
+    """What was ever deleted of a cluster's landed records, or passed over by landing."""
     names = Removal.__dataclass_fields__
     rows = (row for row in lake.ask_table("removals") if row["source_cluster"] == source_cluster)
     return [Removal(**{name: row[name] for name in names}) for row in rows]
 
 
 def remove_records(lake: Lake, cuts: Sequence[Cut], cutoff_ms: int, dry_run: bool = False) -> int:
-    """Delete what landed before a time, below each partition's cut; returns how many records were,
-    or would be."""
+    """Delete records that landed before a time, below each partition's cut; returns how many were,
+    or would be, deleted."""
     if not cuts:
         return 0
     frames = {"cuts": Frame.of(_CUTS, cuts)}
@@ -132,8 +132,8 @@ def remove_history(lake: Lake, table: str, cutoff_ms: int) -> int:
 
 
 def thin_samples(lake: Lake, minutes_before_ms: int, hours_before_ms: int) -> int:
-    """Leave one sample a minute of those older than a time, one an hour of those older than
-    another; returns how many are gone."""
+    """Keep one sample a minute of those older than one time, and one an hour of those older than
+    another; returns how many were deleted."""
     thinned = lake.upkeep("positions").rewrite(
         "thin_positions", minutes_before_ms=minutes_before_ms, hours_before_ms=hours_before_ms
     )
@@ -141,13 +141,13 @@ def thin_samples(lake: Lake, minutes_before_ms: int, hours_before_ms: int) -> in
 
 
 def merge_map(lake: Lake, cutoff_ms: int, max_segments: int = MAX_SEGMENTS) -> Rewritten:
-    """Make few rows of the many that batches produced before a time; every pair of offsets stays.
-    One commit."""
+    """Merge the rows of the map that batches produced before a time into few; every pair of offsets
+    stays. One commit."""
     return lake.upkeep("offset_map").rewrite(
         "merge_map", cutoff_ms=cutoff_ms, max_segments=max_segments
     )
 
 
 def sizes(lake: Lake) -> dict[str, TableSize]:
-    """How large every table is."""
+    """The size of every table."""
     return {table: lake.upkeep(table).size() for table in TABLES}

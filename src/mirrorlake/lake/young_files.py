@@ -1,10 +1,9 @@
-"""The young end of `records` kept small: many files of a few records become one, in order, while
-flows read them.
+"""Keeps the young end of `records` small: joins many files of a few records into one, in order,
+while flows read them.
 
 Neither delta-rs nor Spark keeps the order of offsets when it compacts, and a flow that reads a file
-out of order has to sort. So the rows are put in order here, and the commit is one of our own. The
-files that it replaces stay, for those who are reading them, until they are deleted (run/upkeep.py,
-`maintain`).
+out of order has to sort. So the rows are sorted here, and the commit is our own. The replaced files
+stay for their readers until they are deleted (run/upkeep.py, `maintain`).
 """
 
 import logging
@@ -29,20 +28,20 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Limits:
-    """A file below `small_file` bytes is a small one, if its rows are below `small_rows` bytes in
-    memory: few bytes in a file may be many rows, logs shrink to a thirtieth. `at_once` bytes of
-    rows are put in order at once, which takes three times as much."""
+    """A file is small if it has fewer than `small_file` bytes and its rows fewer than `small_rows`
+    bytes in memory: few bytes in a file may be many rows, logs shrink to a thirtieth. `at_once`
+    bytes of rows are sorted at once, which takes three times as much memory."""
 
     small_file: int
     small_rows: int
     at_once: int
 
 
-#: Beside flows, and of `maintain`.
+#: Beside running flows, and in `maintain`.
 YOUNG = Limits(4 << 20, 16 << 20, 64 << 20)
 ALL = Limits(64 << 20, 128 << 20, 256 << 20)
-#: What a row of `records` takes in memory beside what a file says of it, where one text stands for
-#: many rows, bytes.
+#: What a row of `records` takes in memory beyond its size in a file, where one text stands for many
+#: rows, bytes.
 _ROW_BYTES = 100
 _ORDER = [
     (name, "ascending") for name in ("source_cluster", "topic", "generation", "partition", "offset")
@@ -50,7 +49,7 @@ _ORDER = [
 
 
 class YoungFiles:
-    """Compacts the table `records` of one lake, as far as some limits go. For one thread."""
+    """Compacts the table `records` of one lake, within some limits. For one thread."""
 
     def __init__(
         self,
@@ -59,18 +58,18 @@ class YoungFiles:
         limits: Limits = YOUNG,
         opened: Callable[[], DeltaTable] | None = None,
     ) -> None:
-        """`opened` gives the table as of now, where it is known already what it was."""
+        """`opened` returns the table as of now, for a caller that has it open already."""
         self._stage = stage
         self._limits = limits
         self._table = place / "records"
         self._log = DeltaLog(self._table)
         self._opened = opened or self._log.opened
         self._row_bytes: dict[str, int] = {}  # of small files, by their paths
-        self._barred: str | None = None  # as logged
+        self._barred: str | None = None  # as last logged
 
     def compact(self, least: int = 2) -> list[Place]:
-        """Make one file of the small ones where there are at least so many; returns those that were
-        replaced, which are no part of the table any more and still there."""
+        """Join the small files into one, if there are at least `least`. Returns the replaced files,
+        which no longer belong to the table but still exist."""
         table = self._opened()
         barred = why_not_by_hand(table)
         if barred != self._barred and barred is not None:
@@ -91,9 +90,8 @@ class YoungFiles:
         return [self._table / path for path in chosen]
 
     def _chosen(self, small: Collection[str]) -> list[str]:
-        """The first of some files that become one: as many as are put in order at once, without
-        those that have many bytes of rows, and such that no reader has to sort what they are read
-        with."""
+        """The first small files, to be joined: as many as are sorted at once, without those that
+        have many bytes of rows, and such that no reader then has to sort them with other files."""
         known = self._row_bytes
         self._row_bytes = {path: known.get(path) or self._in_memory(path) for path in small}
         fitting = {
@@ -113,10 +111,10 @@ class YoungFiles:
         return plain_bytes(metadata) + _ROW_BYTES * int(metadata.num_rows)
 
     def _replace(self, table: DeltaTable, paths: Sequence[str], sizes: Sequence[int]) -> bool:
-        """Write the one file and commit it; False where another commit took one of the files
-        away."""
-        # Files that an earlier version wrote lack columns, and those of a newer one have more than
-        # are known here.
+        """Write the joined file and commit it; False where another commit removed one of the
+        files."""
+        # Files of an earlier version lack columns; those of a newer one have more than are known
+        # here.
         layout = layout_of(table)
         read = ((self._table / path).open_parquet().read() for path in paths)
         rows = pa.concat_tables(in_layout(part, layout) for part in read).sort_by(_ORDER)
