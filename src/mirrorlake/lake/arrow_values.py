@@ -1,9 +1,9 @@
 """Arrow's values, made without importing pandas.
 
-`pa.array`, `pa.scalar`, and whatever is given a number of Python instead of one of Arrow, ask first
-whether they were given something of pandas. Where that is installed they import it to ask, which
-costs every answer a second. A command has them not ask (`mirrorlake/no_pandas.py`); elsewhere the
-functions below do without.
+`pa.array`, `pa.scalar`, and functions that are given a Python number instead of an Arrow one, first
+check for objects of pandas. Where pandas is installed, the check imports it, which costs every
+answer a second. A command turns the check off (`mirrorlake/no_pandas.py`); elsewhere the functions
+below do without.
 """
 
 from array import array
@@ -32,5 +32,5 @@ def fill_null(values: pa.ChunkedArray, value: pa.Scalar) -> pa.ChunkedArray:
 
 
 def table_of(stream: object) -> pa.Table:
-    """What another library gives as an Arrow stream, as `pa.table` makes it."""
+    """An Arrow stream of another library as a table, as `pa.table` makes it."""
     return pa.RecordBatchReader.from_stream(stream).read_all()

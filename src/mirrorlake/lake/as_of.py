@@ -9,16 +9,16 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.offsets.as_of import PATIENCE_MS, LandedPart, cut_as_of, read_ends
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: How far around a time batches are looked at one by one, ms: several times as far as a cut may lie
+#: How far around a time single batches are looked at, ms: several times as far as a cut may lie
 #: back.
 _AROUND_MS = 6 * PATIENCE_MS
 
 
 @dataclass(frozen=True)
 class StagedEnd:
-    """Where a partition ends as of a time: the generation that it had, and an offset, exclusive.
-    `newest_ms` is about the newest time of its records in front of that (None: it has none). Not
-    `whole`: a transaction may have records on both sides (`offsets.as_of.Cuts.unproven`)."""
+    """Where a partition ends as of a time: its generation then, and an offset, exclusive.
+    `newest_ms` is about the newest time of its records below that (None: it has none). If not
+    `whole`, a transaction may have records on both sides (`offsets.as_of.Cuts.unproven`)."""
 
     generation: int
     end: int
@@ -27,13 +27,13 @@ class StagedEnd:
 
 
 def staged_as_of(reader: Reader, source: str, until_ms: int) -> dict[TopicAndPartition, StagedEnd]:
-    """Where the partitions of a source cluster end as of a time, ms: what was landed by then, and
-    what was landed later and is stamped with a time up to it. A partition that had nothing by then
-    ends with its first record.
+    """Where the partitions of a source cluster end as of a time, ms: behind what was landed by
+    then, and what was landed later with a timestamp up to it. A partition that had nothing by then
+    ends at its first record.
 
-    A transaction of the source is in front of the ends with all of its records or with none, unless
-    they say that they are not `whole` (offsets/as_of.py says how that is known). So they may lie
-    earlier than the time; `newest_ms` tells.
+    A transaction of the source has all of its records below the ends, or none, unless an end is not
+    `whole` (offsets/as_of.py says how that is known). So the ends may lie earlier than the time;
+    `newest_ms` shows it.
     """
     (row,) = reader.query_rows("as_of_horizon", source_cluster=source, until_ms=until_ms)
     first = until_ms if row["noted"] is None else min(until_ms, row["noted"])
@@ -58,7 +58,7 @@ def staged_as_of(reader: Reader, source: str, until_ms: int) -> dict[TopicAndPar
     }
 
 
-#: What the batches hold of one partition, and the newest time of each.
+#: What batches hold of one partition, each with its newest time.
 _Parts = list[tuple[LandedPart, int | None]]
 
 

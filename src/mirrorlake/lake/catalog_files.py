@@ -1,9 +1,9 @@
-"""Where the files of a catalog's own tables lie, so that answers about them need no session.
+"""Where the files of a catalog's own tables lie, so that answers from them need no session.
 
 A process that writes the lake asks the catalog, and notes the answer beside its checkpoints; a
-command that has no session reads the note. What the note says is checked and not believed: each
-table has to be the one that was noted, by the id in its log (`lake/catalog_reader.py`), since a
-table that was made again is another one.
+command without a session reads the note. The note is checked and not trusted: each table has to be
+the one that was noted, by the id in its log (`lake/catalog_reader.py`), since a table that was made
+again is another one.
 """
 
 import json
@@ -17,14 +17,14 @@ from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.folder import STORES
 from mirrorlake.lake.place import Place, place_of
 
-#: Of an own table, in what a catalog says of it.
+#: The mark of a catalog's own table in the catalog's description of it.
 _MANAGED = re.compile(r"^Type: MANAGED\s*$", re.MULTILINE)
 _LOCATION = re.compile(r"^Location: (.+?)\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class CatalogFiles:
-    """`schema` has each of its tables below one place, `root`, in a folder of the table's name."""
+    """The place, `root`, of the tables of `schema`, each in a folder of its name."""
 
     schema: str
     root: str
@@ -37,7 +37,7 @@ class CatalogFiles:
 
 @dataclass(frozen=True)
 class NotedFiles:
-    """What was noted: where the files were, and the id of each table in its log."""
+    """A note: where the files were, and the id of each table in its log."""
 
     files: CatalogFiles
     ids: Mapping[str, str]
@@ -60,7 +60,7 @@ def _root(table: str, described: str) -> str | None:
 
 
 def _readable(root: str) -> str | None:
-    """A place as this process names it; None for one of a file system that it does not know."""
+    """A place as this process names it; None in a file system that it does not know."""
     scheme, colon, path = root.partition(":")
     if not colon:
         return root
@@ -74,8 +74,8 @@ def _note_of(checkpoints: Path) -> Place:
 
 
 def note_files(checkpoints: Path, noted: NotedFiles | None) -> None:
-    """Note where the files are, for commands without a session; None where they are not at hand.
-    Raises OSError."""
+    """Note where the files are, for commands without a session; `noted` is None where they are not
+    at hand. Raises OSError."""
     note = _note_of(checkpoints)
     if noted is None:
         note.delete()

@@ -1,6 +1,5 @@
-"""The names that a schema of a catalog has for tables and views, asked and made by statements of
-SQL: a session runs them, or a warehouse.
-"""
+"""The names of tables and views in a catalog's schema, listed and made by SQL statements, which a
+session runs, or a warehouse."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,30 +11,31 @@ from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.definitions import TABLES, VIEWS
 from mirrorlake.lake.lake import Lake
 
-#: Runs a statement in which bare names are those of the schema; gives its rows. Raises InputError
-#: that says why for one that cannot be run, LakeError where the catalog cannot be reached.
+#: Runs a statement in which bare names are those of the schema; returns its rows. Raises
+#: InputError, with the reason, for a statement that cannot be run, LakeError where the catalog
+#: cannot be reached.
 RunStatement = Callable[[str], Sequence[Mapping[str, Any]]]
 #: What was done for a name.
 CREATED, ALTERED, KEPT = "created", "altered", "kept"
-#: A view, in what `SHOW TABLE EXTENDED` gives of a name. Some catalogs do not list views there.
+#: A view, in what `SHOW TABLE EXTENDED` returns for a name. Some catalogs do not list views there.
 _VIEW = re.compile(r"^Type: VIEW\b", re.MULTILINE)
-#: Behind this row `DESCRIBE` tells of the table itself, in front of it of its columns.
+#: Behind this row `DESCRIBE` describes the table itself, in front of it its columns.
 _OF_TABLE = "# Detailed Table Information"
 
 
 class StatementRefused(InputError):
-    """Raised when a catalog answers, and does not run a statement."""
+    """Raised when a catalog answers, but does not run a statement."""
 
 
 class CatalogNames:
-    """One schema. `schema` is its name as statements have it, quoted."""
+    """One schema. `schema` is its name in statements, quoted."""
 
     def __init__(self, run: RunStatement, schema: str) -> None:
         self._run = run
         self.schema = schema
 
     def run(self, text: str) -> Sequence[Mapping[str, Any]]:
-        """Run a statement. Raises StatementRefused for one that the catalog does not run, LakeError
+        """Run a statement. Raises StatementRefused where the catalog does not run it, LakeError
         where it does not answer."""
         try:
             return self._run(text)
@@ -46,12 +46,12 @@ class CatalogNames:
 
     @property
     def place(self) -> str:
-        """The schema, as sentences name it."""
+        """The schema, as messages name it."""
         return _plain(self.schema)
 
     @cached_property
     def known(self) -> set[str]:
-        """All names of tables and views, as of when they are first asked for. Raises LakeError."""
+        """All names of tables and views, as of their first use. Raises LakeError."""
         if any(_VIEW.search(text) for text in self.described.values()):
             return {*self.described}  # views are among them
         try:
@@ -66,9 +66,9 @@ class CatalogNames:
 
     @cached_property
     def described(self) -> dict[str, str]:
-        """What the catalog says of each name, in lines such as `Type: MANAGED` and `Location: …`,
-        as of when that is first asked for; nothing, where the catalog does not tell of all at once.
-        Raises LakeError."""
+        """The catalog's description of each name, in lines such as `Type: MANAGED` and `Location:
+        …`, as of its first use; empty where the catalog does not describe all at once. Raises
+        LakeError."""
         try:
             rows = self.run(f"SHOW TABLE EXTENDED IN {self.schema} LIKE '*'")
         except StatementRefused:
@@ -76,8 +76,9 @@ class CatalogNames:
         return {row["tableName"]: row["information"] for row in rows}
 
     def says(self, name: str, what: str, value: str) -> bool:
-        """Whether the catalog says this of a name, such as Type or View Text: by what it says of
-        all, else asked of this one. It may change blanks and the ends of lines. Raises as `run`."""
+        """Whether the catalog gives a name this value for `what`, such as Type or View Text: in its
+        description of all names, or else of this one. It may change blanks and the ends of lines.
+        Raises as `run`."""
         match = re.search(
             rf"^{what}: (.*?)(?=\n[A-Z][\w ]*: |\Z)",
             self.described.get(name, ""),
@@ -88,8 +89,8 @@ class CatalogNames:
         return self.detail(name).get(what, "").split() == value.split()
 
     def detail(self, name: str) -> dict[str, str]:
-        """What the catalog says of a table or view, such as Type, Location or View Text. Raises
-        as `run`."""
+        """The catalog's details of a table or view, such as Type, Location or View Text. Raises as
+        `run`."""
         rows = [*self.run(f"DESCRIBE TABLE EXTENDED {self.schema}.{name}")]
         begins = next(
             (number for number, row in enumerate(rows) if row["col_name"] == _OF_TABLE), len(rows)
@@ -98,9 +99,9 @@ class CatalogNames:
 
 
 def names_by_session(lake: Lake) -> CatalogNames:
-    """The names of a lake's schema, which is there, by its session."""
+    """The names of a lake's existing schema, by the lake's session."""
     from mirrorlake.spark.causes import cause_of
-    from mirrorlake.spark.failures import SPARK_FAILURES  # only who has a session has Spark
+    from mirrorlake.spark.failures import SPARK_FAILURES  # only a process with a session has Spark
     from mirrorlake.spark.metastore import metastore_error
 
     lake.mark_known(TABLES, VIEWS)
@@ -116,7 +117,7 @@ def names_by_session(lake: Lake) -> CatalogNames:
 
 @contextmanager
 def catalog_answers(schema: str) -> Iterator[None]:
-    """A session is asked for what is in a schema: LakeError where it cannot say."""
+    """Raise LakeError where a session, asked for what is in a schema, cannot say."""
     from mirrorlake.spark.causes import cause_of
     from mirrorlake.spark.failures import SPARK_FAILURES
     from mirrorlake.spark.metastore import metastore_error
@@ -132,5 +133,5 @@ def catalog_answers(schema: str) -> Iterator[None]:
 
 
 def _plain(schema: str) -> str:
-    """A schema as sentences name it."""
+    """A schema as messages name it."""
     return schema.replace("`", "")

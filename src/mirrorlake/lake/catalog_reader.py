@@ -1,4 +1,4 @@
-"""A catalog's own tables, whose files are at hand, read by DuckDB as those in a folder."""
+"""A catalog's own tables, whose files are at hand, read by DuckDB like those in a folder."""
 
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
@@ -19,17 +19,17 @@ from mirrorlake.threads import side_by_side
 
 Answer = TypeVar("Answer")
 _ASK_SPARK = "ask with --engine spark"
-#: How delta-rs calls a table whose newest commits are not all in its log.
+#: What delta-rs calls a table whose newest commits are not all in its log.
 _CATALOG_COMMITS = "catalog-managed table"
 
 
 class CatalogReader(DuckLake):
-    """All tables are opened at once, to know that each is the one that the catalog names, and stays
-    the same, by the id that a table is made with. Raises LakeError for one that is not, or that
+    """Opens all tables at once, to check that each is the one that the catalog names, and stays the
+    same, by the id that a table is made with. Raises LakeError for a table that is not, or that
     only Spark reads.
 
     Attributes:
-        lost: whether one was met that is not, since.
+        lost: whether such a table was met since.
     """
 
     mends: ClassVar[bool] = False  # what Spark writes, Spark mends
@@ -37,8 +37,7 @@ class CatalogReader(DuckLake):
     def __init__(
         self, files: CatalogFiles, checkpoints: Path, ids: Mapping[str, str] | None = None
     ) -> None:
-        """`ids` are those that were noted; None where the catalog itself has just named the
-        place."""
+        """`ids` are the noted ids; None where the catalog itself has just named the place."""
         super().__init__(files.place, checkpoints)
         self.files = files
         self.lost = False
@@ -48,17 +47,17 @@ class CatalogReader(DuckLake):
 
     @property
     def noted(self) -> NotedFiles:
-        """What there is to note."""
+        """What is to be noted of these files."""
         return NotedFiles(self.files, self._ids)
 
     @property
     def lake_id(self) -> str | None:
-        """See `Lake.stored_id`: as the log of `records` says."""
+        """See `Lake.stored_id`: from the log of `records`."""
         return self._snapshots["records"].metadata().configuration.get(PROPERTY)
 
     def reopen(self) -> None:
-        """What is read from now on is as of now, see `refresh`; and what was committed to is what
-        it was. Raises LakeError."""
+        """Read as of now from here on, see `refresh`, and check that tables that were committed to
+        are still the same. Raises LakeError."""
         self.refresh()
         with self._use:
             self._look_again(TABLES)
@@ -68,15 +67,15 @@ class CatalogReader(DuckLake):
             self._ids.setdefault(table, str(delta.metadata().id))
 
     def held(self, _table: str) -> None:
-        """See `Reader.held`: none, since any client may alter what was opened."""
+        """See `Reader.held`: None, since any client may alter what was opened."""
 
     def version(self, table: str) -> int:
         """The newest version of a table. Raises LakeError."""
         return self._asked(table, lambda delta: delta.version())
 
     def application_version(self, table: str, application: str) -> int | None:
-        """See `Lake.application_version`: by Delta's own note, of all who commit. Raises
-        LakeError."""
+        """See `Lake.application_version`: from Delta's own record, whichever program committed.
+        Raises LakeError."""
         return self._asked(table, lambda delta: delta.transaction_version(application))
 
     def properties(self, table: str) -> dict[str, str]:
@@ -96,8 +95,8 @@ class CatalogReader(DuckLake):
         return self._asked(table, lambda delta: delta.to_pyarrow_table())
 
     def _asked(self, table: str, question: Callable[[DeltaTable], Answer]) -> Answer:
-        """Ask a table as of its newest commit, of which only what came since is read. That may say
-        that the table is not to be read here any more."""
+        """Ask a table as of its newest commit; only commits that came since are read. They may show
+        that the table can no longer be read here."""
         with self._use:
             try:
                 return question(self._as_of_now(table))
@@ -110,13 +109,13 @@ class CatalogReader(DuckLake):
         delta, mark = self._newest.get(table, (None, None))
         if delta is not None and mark and log.file_of(delta.version()).mark() == mark:
             delta.update_incremental()
-        else:  # of a log that was cleaned up, or of another table
+        else:  # the log was cleaned up, or is another table's
             delta = self.opened(table)
         self._newest[table] = delta, log.file_of(delta.version()).mark()
         return delta
 
     def opened(self, table: str) -> DeltaTable:
-        """See `DuckLake.opened`. Raises LakeError for another table than the one that is known."""
+        """See `DuckLake.opened`. Raises LakeError for a table other than the known one."""
         try:
             return self._checked(table)
         except LakeError:

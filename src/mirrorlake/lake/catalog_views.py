@@ -1,7 +1,7 @@
-"""The views of a lake in a catalog: made once, altered where their query is another one now, and
-never replaced.
+"""The views of a lake in a catalog: made once, altered where their query has changed, and never
+replaced.
 
-`CREATE OR REPLACE VIEW` would drop what was granted on a view; `ALTER VIEW … AS` keeps it, on
+`CREATE OR REPLACE VIEW` would drop the grants on a view; `ALTER VIEW … AS` keeps them, on
 Databricks as in Spark. A session that reads a folder makes its own views instead, which no other
 session sees (`Lake.make_known`).
 """
@@ -13,7 +13,7 @@ from mirrorlake.lake.definitions import VIEWS, view_query
 
 def keep_views(names: CatalogNames) -> dict[str, str]:
     """Make the views that are missing, alter those whose query differs from ours, leave the others
-    alone; gives what was done, by view.
+    alone; returns what was done, by view.
 
     Two processes may do this at once. Raises LakeError where a view can be neither made nor
     altered: it is another principal's.

@@ -5,20 +5,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-#: Under this name `changes` has what was done to the lake and not for a flow.
+#: The flow's name in `changes` for what was done to the lake and not for a flow.
 WHOLE_LAKE = "*"
 ChangeOutcome = Literal["begun", "done", "refused", "skipped", "gone"]
 
 
 @dataclass(frozen=True)
 class Change:
-    """What happened to one resource. `before` and `after` are texts, None for "was not there" and
-    "is not there".
+    """What happened to one resource. `before` and `after` are texts, None where it did not exist.
 
-    `skipped` means that the cluster has nothing of this kind, `gone` that another party had taken
-    it away before. `begun` is written before an ACL, or the topic of offset syncs, is made, so that
-    it is known whose it is whenever the process dies; `policy` is what the flow named mirrors by
-    then.
+    `skipped` means that the cluster has nothing of this kind, `gone` that another party had removed
+    it before. `begun` is written before an ACL, or the topic of offset syncs, is made, so that its
+    owner is known whenever the process dies; `policy` is the policy by which the flow then named
+    mirrors.
     """
 
     kind: str
@@ -31,21 +30,21 @@ class Change:
 
 
 class ChangeLog(Protocol):
-    """Where control writes what it did, and reads what it did in earlier runs."""
+    """Where control records what it did, and reads what earlier runs recorded."""
 
     def record(self, flow: str, changes: Sequence[Change]) -> None:
-        """Append; nothing is written for no changes."""
+        """Append changes; an empty sequence writes nothing."""
         ...
 
     def history(self, flow: str, kind: str) -> Sequence[Change]:
         """All different changes of a kind that any process ever recorded for a flow, oldest first.
-        The same object as before while nothing was recorded since."""
+        The same object as before, until something is recorded."""
         ...
 
 
 class PendingChanges:
-    """What was done for a flow and is not recorded yet: kept until the log takes it, since nothing
-    of it is done a second time."""
+    """What was done for a flow and is not recorded yet: kept until the log takes it, since it is
+    not done a second time."""
 
     def __init__(self, log: ChangeLog, flow: str) -> None:
         self._log = log
@@ -53,11 +52,11 @@ class PendingChanges:
         self._rows: list[Change] = []
 
     def add(self, rows: Iterable[Change]) -> None:
-        """Keep what was done just now: it is recorded with what comes next."""
+        """Keep what was just done: it is recorded with the next changes."""
         self._rows += rows
 
     def record(self, rows: Iterable[Change] = ()) -> None:
-        """Record these behind those that are kept, or that the log did not take before."""
+        """Record these, behind those that were kept or that the log did not take before."""
         self.add(rows)
         if self._rows:
             self._log.record(self._flow, self._rows)
@@ -66,7 +65,7 @@ class PendingChanges:
 
 @dataclass
 class MemoryLog:
-    """A log that ends with the process: for tests, and for a dry run that has no lake at hand."""
+    """A log that ends with the process: for tests, and for a dry run without a lake."""
 
     rows: list[tuple[str, Change]] = field(default_factory=list)
 
@@ -75,5 +74,5 @@ class MemoryLog:
         self.rows.extend((flow, change) for change in changes)
 
     def history(self, flow: str, kind: str) -> Sequence[Change]:
-        """All changes of a kind that this log was given for a flow."""
+        """All changes of a kind that were recorded here for a flow."""
         return [change for name, change in self.rows if name == flow and change.kind == kind]

@@ -1,5 +1,5 @@
-"""What each table is made of, read from the statement that makes it: `sql/tables/<name>.sql` is the
-only place."""
+"""The definition of each table, read from the statement that makes it: `sql/tables/<name>.sql` is
+the only place for it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ TABLES = tuple(
     generations target_generations objectives states removals parked forgotten starts
     """.split()
 )
-#: The views, in an order in which each finds those it is made of.
+#: The views, each behind those that it reads.
 VIEWS = tuple(
     """
     living_targets offset_translation replication_lag lag_minutes replication_latency throughput
@@ -62,7 +62,7 @@ def sql_text(kind: str, name: str) -> str:
 
 
 def view_query(view: str) -> str:
-    """The query of a view: what `sql/views/<view>.sql` says behind AS."""
+    """The query of a view: the text behind AS in `sql/views/<view>.sql`."""
     return sql_text("views", view).partition(f"CREATE OR REPLACE VIEW {view} AS\n")[2].strip()
 
 

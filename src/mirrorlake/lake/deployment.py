@@ -9,8 +9,8 @@ from mirrorlake.lake.lake import Lake
 
 @dataclass(frozen=True)
 class Deployment:
-    """A lake and the clusters of its topology file, with the log of events that all threads of a
-    process write to: one, since it remembers what it has read."""
+    """A lake and the clusters of its topology file, with the one event log that all threads of a
+    process write to, since it remembers what it has read."""
 
     lake: Lake
     connections: Connections
@@ -18,5 +18,5 @@ class Deployment:
 
     @classmethod
     def opened(cls, lake: Lake, connections: Connections) -> "Deployment":
-        """With a log of its own."""
+        """With an event log of its own."""
         return cls(lake, connections, EventLog(lake))

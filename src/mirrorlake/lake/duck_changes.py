@@ -1,7 +1,7 @@
-"""Statements of the package that change rows, run by DuckDB: a small table as it is, in memory, and
-back; or the rows of a table of any size that go, by file and number.
+"""The package's statements that change rows, run by DuckDB: on a small table, as a whole and in
+memory; or, for a table of any size, to find the rows that are deleted, by file and number.
 
-One text for both engines; where the lake is a catalog Spark runs it.
+Both engines run the same text; Spark does for a lake in a catalog.
 """
 
 import re
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class RowChange:
-    """A MERGE or UPDATE. `table` is what it changes."""
+    """A MERGE or UPDATE."""
 
     def __init__(self, text: str, args: Mapping[str, object], frames: Mapping[str, Frame]) -> None:
         self._said = change_to_duckdb(with_frames(text, frames))
@@ -36,7 +36,7 @@ class RowChange:
         return self._said.table
 
     def applied_to(self, rows: pa.Table) -> pa.Table | None:
-        """The rows of the table behind it; None where it changes none."""
+        """The rows of the table after the change; None where it changes none."""
         with duckdb.connect() as connection:
             for statement in PREPARED:
                 connection.execute(statement)
@@ -52,8 +52,8 @@ class RowChange:
 
 
 class DuckRemoval:
-    """A statement that deletes rows, over the tables as `lake` has them. `adds` says whether it
-    puts others in their place."""
+    """A statement that deletes rows, over the tables as `lake` has them. `adds`: whether it puts
+    others in their place."""
 
     def __init__(self, lake: "DuckLake", text: str, frames: Frames, args: Mapping[str, object]):
         self._lake, self._args = lake, args
@@ -64,20 +64,20 @@ class DuckRemoval:
             self._run(self._rewrite.source, f'CREATE TABLE "{SOURCE}" AS (', ")")
 
     def counts(self) -> dict[str, int]:
-        """How many rows go, of each file that loses any, by its path below the table's folder."""
+        """How many rows each file loses that loses any, by its path below the table's folder."""
         counted = "SELECT filename, count(*) FROM ("
         rows = self._run(self._rewrite.removed, counted, ") GROUP BY ALL").fetchall()
         return {path[len(self._folder) :]: count for path, count in rows}
 
     def rows(self, path: str) -> np.ndarray:
-        """Which rows of a file go: their numbers, rising."""
+        """The numbers of the rows that a file loses, rising."""
         place = exp.convert(f"{self._folder}{path}").sql("duckdb")
         of_file = f") WHERE filename = {place} ORDER BY n"
         numbers = self._run(self._rewrite.removed, "SELECT file_row_number AS n FROM (", of_file)
         return np.asarray(numbers.fetchnumpy()["n"], np.int64)
 
     def added(self) -> pa.RecordBatchReader:
-        """The rows that come in their place."""
+        """The rows that are added in their place."""
         assert self._rewrite.added is not None
         return self._run(self._rewrite.added).to_arrow_reader()
 

@@ -1,15 +1,15 @@
-"""The frames of a query, for DuckDB: rows that it is given, and queries that stand in its text."""
+"""The frames of a query, for DuckDB: rows that it gets, and queries that stand in its text."""
 
 import duckdb
 
 from mirrorlake.lake.reader import Frame, Frames
 
-#: Types of Spark that DuckDB calls the same, or knows by that name.
+#: Types that DuckDB knows by Spark's name.
 _SAME = frozenset({"STRING", "INT", "BIGINT", "DOUBLE", "BOOLEAN"})
 
 
 def with_frames(text: str, frames: Frames) -> str:
-    """A text of Spark's dialect with its frames in it: queries as they are, rows by the name of
+    """A text in Spark's dialect with its frames filled in: queries as they are, rows as the name of
     the table that `give` makes of them. Pure."""
     for name, frame in frames.items():
         text = text.replace(
@@ -19,8 +19,8 @@ def with_frames(text: str, frames: Frames) -> str:
 
 
 def give(connection: duckdb.DuckDBPyConnection, name: str, frame: Frame) -> None:
-    """Make a table `frame <name>` of rows, all by one statement: one a row takes half a
-    millisecond."""
+    """Make a table `frame <name>` of rows, in one statement: a statement a row takes half a
+    millisecond each."""
     kinds = ", ".join(f'"{column}" {_type_of(kind)}' for column, kind in frame.columns)
     connection.execute(f'CREATE OR REPLACE TEMP TABLE "frame {name}" ({kinds})')
     columns = [list(column) for column in zip(*frame.rows, strict=True)]

@@ -1,13 +1,13 @@
-"""What DuckDB is asked: a query in its dialect, and what it has to know before. Pure.
+"""A query for DuckDB, in its dialect, and what prepares a connection for it. Pure.
 
-Apart from the translation (`dialect`), which noted texts do without: sqlglot's import would take a
-sixth of the time of an answer.
+It is apart from the translation (`dialect`), which noted texts do without: importing sqlglot would
+take a sixth of the time of an answer.
 """
 
 from typing import NamedTuple
 
-#: What DuckDB has to know before a transpiled text is run. Which branch of a CASE it is, is known
-#: before rows are read; an overload by type would not be found for an argument that holds an
+#: Statements to run on a connection before a transpiled text. Which branch of a CASE applies is
+#: known before rows are read; an overload by type would not be found for an argument that holds an
 #: aggregate.
 PREPARED = (
     "SET TimeZone = 'UTC'",
@@ -21,13 +21,13 @@ PREPARED = (
     "CREATE TEMP MACRO timestamp_micros(x) AS make_timestamptz(CAST(x AS BIGINT))",
     "CREATE TEMP MACRO timestamp_seconds(x) AS make_timestamptz(CAST(x * 1000000 AS BIGINT))",
 )
-#: Behind a table's name: its rows with two columns more, `filename` and `file_row_number`.
+#: A suffix of a table's name: its rows with two more columns, `filename` and `file_row_number`.
 WITH_FILES = " and files"
 
 
 class DuckQuery(NamedTuple):
-    """A query in DuckDB's dialect, with the tables (or views) and the parameters that it names, in
-    lower case as to tables."""
+    """A query in DuckDB's dialect, with the tables (or views), in lower case, and the parameters
+    that it names."""
 
     text: str
     tables: frozenset[str]

@@ -1,4 +1,4 @@
-"""Types of DuckDB's answers as Spark has them."""
+"""Gives DuckDB's answers the types that Spark's have."""
 
 import re
 from collections.abc import Callable
@@ -9,8 +9,8 @@ _ZONED, _HUGE = "TIMESTAMP WITH TIME ZONE", re.compile(r"\bHUGEINT\b")
 
 
 def column_as(name: str, kind: str | None, wanted: str) -> str:
-    """A column as the layout has it; a cast, where it is needed, keeps a predicate from skipping
-    files."""
+    """A column in the layout's type. It is cast only where needed: a cast keeps a predicate from
+    skipping files."""
     if kind is None:
         return f'CAST(NULL AS {wanted}) AS "{name}"'
     return f'"{name}"' if _same(kind, wanted) else f'CAST("{name}" AS {wanted}) AS "{name}"'
@@ -18,18 +18,18 @@ def column_as(name: str, kind: str | None, wanted: str) -> str:
 
 def _same(kind: str, wanted: str) -> bool:
     short = {"TEXT": "VARCHAR", "TIMESTAMPTZ": _ZONED, "INT": "INTEGER"}
-    # parts of nested ones are what they are
+    # the parts of nested types are not compared
     return kind == short.get(wanted, wanted) or not wanted.isalpha()
 
 
 def plain(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """Times in UTC without a zone, at any depth, and sums as Spark has them: the types of both
-    engines are the same."""
+    """An answer with times in UTC without a zone, at any depth, and sums in Spark's type: both
+    engines return the same types."""
     return _cast(relation, lambda kind: _HUGE.sub("BIGINT", kind.replace(_ZONED, "TIMESTAMP")))
 
 
 def without_huge(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """Sums as Spark has them."""
+    """An answer with sums in Spark's type."""
     return _cast(relation, lambda kind: _HUGE.sub("BIGINT", kind))
 
 

@@ -1,5 +1,5 @@
-"""What happened, for operators: rows of `changes` and `clusters`, through `incidents` what they
-must know, and through `states` how the topics of the sources were."""
+"""The operators' log: rows of `changes` and `clusters`; what they must know, in `incidents`; and
+how the topics of the sources were, in `states`."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -34,8 +34,8 @@ class EventLog:
     def history(self, flow: str, kind: str) -> Sequence[Change]:
         """All different changes of a kind that any process recorded for a flow, oldest first.
 
-        As of now: the lake is asked whether anything was recorded since, and read again if so. The
-        same object as before if not.
+        As of now: the lake is read again if anything was recorded since; otherwise this returns the
+        same object as before.
         """
         with self._history_use:
             newest = self._lake.version_of("changes")
@@ -48,8 +48,8 @@ class EventLog:
             return known
 
     def clusters(self, ids: Mapping[str, str]) -> None:
-        """Record which cluster each alias was, now: behind any other that it was, and any other
-        alias that a cluster had."""
+        """Record which cluster each alias stands for now: at a time behind every row that has
+        another cluster for the alias, or another alias for the cluster."""
         others = [
             row["last_seen"]
             for row in self._lake.ask_table("clusters")
@@ -64,7 +64,7 @@ class EventLog:
 
 class WrittenChanges:
     """What earlier runs recorded in a lake, for `plan`, which changes nothing and makes no lake.
-    Nothing without."""
+    Without a lake, nothing."""
 
     def __init__(self, lake: Reader | None) -> None:
         self._lake = lake

@@ -1,7 +1,7 @@
 """A lease as a locked file: the lock ends with the process that holds it, even by kill -9, so no
-process waits for a dead one. Who holds it is written into the file, and taken out when it is given
-back: of two hosts each may have locks of its own, and then that is all that one sees of the other.
-"""
+process waits for a dead one. The holder is written into the file, and removed when the lease is
+given back: two hosts may each have locks of their own, and then this note is all that one sees of
+the other."""
 
 import fcntl
 import json
@@ -17,21 +17,22 @@ logger = logging.getLogger(__name__)
 
 _LEFT = "left"
 
-#: What a disk says that has no room: of whether files can be locked there it says nothing.
+#: The errors of a disk without room: they do not say whether files can be locked there.
 _FULL = (ENOSPC, EDQUOT)
 
 
 class FileLock:
-    """One lease, `what` it is for, in a file."""
+    """One lease, for `what`, in a file."""
 
-    #: A lock does not go away from who has it.
+    #: A process does not lose its lock.
     held = True
 
     def __init__(self, what: str, file: Path, brief: bool = False) -> None:
         """`brief`: see `Lease`."""
         self.what = what
         self.file = file
-        #: Who of this host had it last, and is gone without giving it back, as `take` found it.
+        #: The last holder, where `take` found it to be a process of this host that is gone without
+        #: giving the lease back.
         self.left_by: Holder | None = None
         self._brief = brief
         self._handle: int | None = None
@@ -73,9 +74,9 @@ class FileLock:
         logger.warning("%s was not given back by %s; be sure that it is gone", self.what, before)
 
     def _locked(self) -> tuple[int, Holder | None, Holder | None]:
-        """A handle of the file with the lock, in which the holder's name is noted where there is
-        room for it; who has not given it back; and whom one that was `brief` had found gone. Raises
-        OSError, LeaseTaken."""
+        """A handle of the locked file, in which this process is noted where there is room for that;
+        the holder that has not given it back; and the one that a `brief` holder had found gone.
+        Raises OSError, LeaseTaken."""
         handle = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -91,8 +92,8 @@ class FileLock:
         return handle, before, left
 
     def _note_this(self, handle: int) -> None:
-        """Note this process. A disk that is full for a moment does not take the lock away, which
-        this process would then lack for as long as it runs."""
+        """Note this process as the holder. A disk that is full for a moment does not cost the lock,
+        which this process would then lack for as long as it runs."""
         try:
             _note(handle, this_process())
         except OSError as error:
@@ -101,7 +102,7 @@ class FileLock:
             logger.warning("who has %s is not noted (%s)", self.what, error.strerror)
 
     def holder(self) -> Holder | None:
-        """Which process has it, as far as a lock here shows it; nothing is taken."""
+        """The process that has the lease, as far as a lock shows it here; nothing is taken."""
         try:
             handle = os.open(self.file, os.O_RDONLY)
         except OSError:  # no process ever had it, or `take` says what is wrong
@@ -120,7 +121,7 @@ class FileLock:
         return None
 
     def state(self) -> LeaseState | None:
-        """How it stands, as far as that is known on this host; None where no file was locked.
+        """The lease's state, as far as it is known on this host; None where no file was locked.
         Raises OSError."""
         try:
             handle = os.open(self.file, os.O_RDONLY)
@@ -129,7 +130,7 @@ class FileLock:
         try:
             holder, left = _noted(handle), _noted(handle, _LEFT)
             if holder is None and left is None:
-                return LeaseState(is_free=_could_lock(handle))  # a full disk took no name
+                return LeaseState(is_free=_could_lock(handle))  # a full disk noted no holder
         finally:
             os.close(handle)
         last = holder or left
@@ -137,7 +138,7 @@ class FileLock:
         return LeaseState(is_free=holder is None or gone is not None, left_by=gone)
 
     def release(self, holder: Holder | None = None) -> None:
-        """Give it back, or leave it to who is noted as its `holder`; does nothing if it was not
+        """Give the lease back, or leave it to the noted `holder`; does nothing if it was not
         taken."""
         if self._handle is not None:
             try:
@@ -148,7 +149,7 @@ class FileLock:
 
 
 def _could_lock(handle: int) -> bool:
-    """Whether no process has the lock of a file, where files can be locked."""
+    """Whether no process has a file's lock, where files can be locked."""
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
@@ -157,7 +158,7 @@ def _could_lock(handle: int) -> bool:
 
 
 def _note(handle: int, holder: Holder | None, left: Holder | None = None) -> None:
-    """Note who has it, or that no process has it since one has `left` it."""
+    """Note the holder; or that no process has the lease, since `left` left it."""
     os.ftruncate(handle, 0)
     if holder is not None:
         os.pwrite(handle, json.dumps(holder._asdict()).encode(), 0)
@@ -166,7 +167,7 @@ def _note(handle: int, holder: Holder | None, left: Holder | None = None) -> Non
 
 
 def _noted(handle: int, part: str | None = None) -> Holder | None:
-    """Who is noted, of a part of what is; None: no process."""
+    """The noted holder, in the note or a part of it; None where there is none."""
     try:
         document = json.loads(os.pread(handle, 1_000, 0))
         return holder_of(document if part is None else document[part])

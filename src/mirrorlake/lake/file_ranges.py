@@ -1,5 +1,5 @@
-"""Which ranges of offsets the files of the stage hold: by the statistics of the log, or, where
-these do not say it, by what is read of the files themselves."""
+"""Finds which ranges of offsets the files of the stage hold: from the log's statistics, or, where
+these do not say it, from the files themselves."""
 
 import json
 import logging
@@ -16,8 +16,7 @@ from mirrorlake.offsets.partition_ranges import StagedRange
 
 logger = logging.getLogger(__name__)
 
-#: Statistics of text are cut to 32 characters in Delta's log: two topics may look the same from
-#: there on.
+#: Delta's log cuts statistics of text to 32 characters: two topics may look the same from there on.
 _EXACT_TEXT = 31
 #: Files that one thread reads in one go.
 _AT_A_TIME = 250
@@ -28,18 +27,17 @@ def ranges_read(
     counts: Sequence[int | None],
     constants: tuple[str | None, int | None] = (None, None),
 ) -> Iterator[list[StagedRange]]:
-    """What files hold, one after another, of so many records each by the log, that have a source
-    cluster and a generation in common where these are given: while one part is taken over, a thread
-    reads the next one."""
+    """The ranges of files, one file after another. `counts` are the records of each file by the
+    log; `constants` are the source cluster and the generation that all share, where known. While
+    the caller takes one part, a thread reads the next one."""
     read = _read(files, constants)
     for file, count in zip(files, counts, strict=True):
         yield _as_landed(str(file), next(read), count)
 
 
 def _as_landed(path: str, ranges: list[StagedRange], count: int | None) -> list[StagedRange]:
-    """Ranges as they were before a file lost records that the log says it has. Of which partition
-    they were is not known: so each range counts them, and what has gaps is not taken for whole by
-    its reader."""
+    """A file's ranges as before it lost records that the log says it has. Their partition is not
+    known, so each range counts them, and a reader does not take one with gaps for whole."""
     lacking = (count or 0) - sum(staged_range.record_count for staged_range in ranges)
     if lacking <= 0:
         return ranges
@@ -53,8 +51,8 @@ def _as_landed(path: str, ranges: list[StagedRange], count: int | None) -> list[
 def _read(
     files: Sequence[Place], constants: tuple[str | None, int | None]
 ) -> Iterator[list[StagedRange]]:
-    """What files hold, one after another: while one part is taken over, a thread reads the next
-    one."""
+    """The ranges of files, one file after another; while the caller takes one part, a thread reads
+    the next one."""
     parts = [files[start : start + _AT_A_TIME] for start in range(0, len(files), _AT_A_TIME)]
     with ThreadPoolExecutor(1) as reader:  # a second one would only wait for the interpreter's lock
         ahead = [reader.submit(ranges_of_files, part, *constants) for part in parts[:1]]
@@ -64,8 +62,8 @@ def _read(
 
 
 def constants_of(files: pa.Table) -> tuple[str | None, int | None]:
-    """The source cluster and the generation that all rows of some files have, by the log's
-    statistics; None where they have several, or it is not known."""
+    """The source cluster and the generation that all rows of some files share, by the log's
+    statistics; None where there are several, or it is not known."""
     values_of_file = []
     for name in ("source_cluster", "generation"):
         sides = [f"{side}.{name}" for side in ("min", "max")]
@@ -86,12 +84,12 @@ def count_of(stats: str) -> int | None:
 
 
 def ranges_from_commit(stats: str) -> list[StagedRange] | None:
-    """What a commit's statistics say of a file with one partition; None where the file itself has
-    to be asked."""
+    """The ranges that a commit's statistics show for a file: those that we stated, or that of a
+    single partition; None where the file itself has to be read."""
     if not stats:
         return None
     statistics = json.loads(stats)
-    if "ranges" in statistics:  # by whom we wrote it (landing/stage_file.py)
+    if "ranges" in statistics:  # we stated them (landing/stage_file.py)
         return [StagedRange(*values) for values in statistics["ranges"]]
     low, high, nulls = (
         statistics.get(name, {}) for name in ("minValues", "maxValues", "nullCount")
@@ -108,7 +106,7 @@ def ranges_from_commit(stats: str) -> list[StagedRange] | None:
 
 
 def ranges_from_statistics(files: pa.Table) -> dict[int, list[StagedRange]]:
-    """The same for a snapshot: by the number of the row."""
+    """As `ranges_from_commit`, for files of a snapshot with a single partition, by row number."""
     needed = [
         "num_records",
         *(f"{side}.{name}" for side in ("min", "max") for name in (*PLACE, "offset")),

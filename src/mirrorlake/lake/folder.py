@@ -1,4 +1,4 @@
-"""Where a lake is that is not in a catalog: which place a topology file names, and which tables lie
+"""Where a lake lies outside of a catalog: the place that a topology file names, and the tables
 there."""
 
 import hashlib
@@ -16,16 +16,15 @@ from mirrorlake.lake.place import FolderPlace, Place, place_of
 HINT = "_last_checkpoint"
 #: The folder of leases, beside checkpoints.
 LEASES = "leases"
-#: Stores that commit as Delta asks for: a put fails where the object is there already.
+#: Stores that commit as Delta demands: a put fails where the object already exists.
 STORES = ("s3", "s3a", "abfs", "abfss", "az", "azure", "gs")
 
 
 def lake_place(location: Location, directory: Path) -> Place:
-    """The place that `lake.path` names, of a topology file in `directory`, with the options of
-    `lake.storage`, whose references are resolved here, and credentials where these are lent.
+    """The place that `lake.path` of a topology file in `directory` names, with the options of
+    `lake.storage`, whose references are resolved here, and with credentials where these are lent.
 
-    Raises LakeError for a URL of something else than a store, TopologyError for a reference without
-    a value.
+    Raises LakeError for a URL that is no store's, TopologyError for a reference without a value.
     """
     path = location.path or ""
     scheme, colon, _ = path.partition(":")
@@ -55,21 +54,22 @@ def check_characters(root: Place) -> None:
 
 
 def has_table(root: Place, table: str) -> bool:
-    """Whether a table lies in a lake's place, with a commit: to name a place without one makes an
-    empty table. Only a log without a checkpoint and its first commit is listed."""
+    """Whether a table with a commit lies in a lake's place: a name for a place without a commit
+    would make an empty table. The log is listed only where it lacks both a checkpoint and its first
+    commit."""
     log = root / table / "_delta_log"
     known = any((log / name).mark() is not None for name in (f"{0:020d}.json", HINT))
     return known or any(name.endswith(".json") for name in log.names())
 
 
 def leases_at(root: Place) -> Place:
-    """Where the leases of a lake at a place are: in the lake itself, also of one at a URL."""
+    """The place of the leases of a lake: in the lake itself, also at a URL."""
     return root / "_checkpoints" / LEASES
 
 
 def own_folder(root: Place) -> Path:
-    """Where a process keeps what is its own of a lake, such as checkpoints: in the lake's folder;
-    of one at a URL in a folder of the user's, since nothing goes on from it."""
+    """Where a process keeps its own files for a lake, such as checkpoints: in the lake's folder;
+    for a lake at a URL, in a folder of the user's, since nothing resumes from them."""
     if isinstance(root, FolderPlace):
         return root / "_checkpoints"
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

@@ -19,8 +19,8 @@ logger = logging.getLogger(__name__)
 
 
 def forgotten_from(lake: Lake, source_cluster: str) -> Mapping[PartitionGeneration, OffsetRanges]:
-    """Ranges of source offsets (inclusive) that were deleted, or are about to be, of what was
-    landed from a cluster."""
+    """Ranges of source offsets (inclusive) of a cluster's landed records that were deleted, or are
+    about to be."""
     ranges_by_place: dict[PartitionGeneration, list[tuple[int, int]]] = defaultdict(list)
     for row in lake.ask("forgotten_of", source_cluster=source_cluster):
         ranges_by_place[PartitionGeneration.from_row(row)].append(
@@ -30,7 +30,7 @@ def forgotten_from(lake: Lake, source_cluster: str) -> Mapping[PartitionGenerati
 
 
 def forgotten_ends(lake: Lake, source_cluster: str) -> Mapping[PartitionGeneration, int]:
-    """The offsets behind the last records that were deleted."""
+    """The offsets behind the last deleted records."""
     rows = lake.ask("forgotten_ends", source_cluster=source_cluster)
     return {PartitionGeneration.from_row(row): row["position"] for row in rows}
 
@@ -42,14 +42,14 @@ def without_forgotten(rows: pa.RecordBatch, ranges: OffsetRanges) -> pa.RecordBa
 
 
 def forgetting(lake: Lake) -> Lease:
-    """The right to note what is deleted, and to delete it: who finishes while another one notes
-    would take what is noted behind it for deleted."""
+    """The lease to note what is deleted, and to delete it: a process that finishes while another
+    one notes would take what is noted later for deleted."""
     return Lease(lake, "forgetting records")
 
 
 def finish_calls(lake: Lake) -> int:
-    """Delete what calls of `forget` had noted that were killed; returns how many records that were.
-    A call that is at it does so itself."""
+    """Delete what killed calls of `forget` had noted; returns how many records that were. A running
+    call deletes its own."""
     try:
         with forgetting(lake):
             return finish(lake)
@@ -59,8 +59,8 @@ def finish_calls(lake: Lake) -> int:
 
 
 def finish(lake: Lake) -> int:
-    """Delete what was noted, also by calls that were killed; returns how many records that were. To
-    be called where `forgetting` is had."""
+    """Delete what was noted, also by killed calls; returns how many records that were. The caller
+    must hold `forgetting`."""
     left = lake.ask("forget_pending")
     for row in left:
         where = {

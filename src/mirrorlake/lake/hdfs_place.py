@@ -1,9 +1,9 @@
 """Files of a lake in HDFS, reached by hdfs-native, as delta-rs does: without Java and Hadoop's own
-libraries. `lake.storage` has settings of Hadoop's, which go before those of the files in
+libraries. `lake.storage` has Hadoop's settings, which override those of the files in
 HADOOP_CONF_DIR.
 
-A file is written under another name, and renamed: HDFS does that at once or not at all, and not
-over a file that is there, unless it is told to.
+A file is written under another name, and renamed: HDFS does that at once or not at all, and does
+not replace an existing file unless it is told to.
 """
 
 import uuid
@@ -21,7 +21,7 @@ with needs("hdfs"):
 
 
 class HdfsPlace(RemotePlace):
-    """In HDFS: at a namenode, or at a name service."""
+    """A place in HDFS: at a namenode, or at a name service."""
 
     @property
     def _path(self) -> str:
@@ -32,7 +32,7 @@ class HdfsPlace(RemotePlace):
         return _client(_cluster_and_path(self.url)[0], tuple(sorted(self.options.items())))
 
     def names(self, behind: str = "") -> list[str]:
-        """See `Place.names`: without what is being written."""
+        """See `Place.names`: without files that are being written."""
         try:
             with _as_os_errors():
                 found = list(self._client.list_status(self._path))
@@ -72,7 +72,7 @@ class HdfsPlace(RemotePlace):
                         file.write(part)
                 self._client.rename(draft, self._path, overwrite)
         except BaseException:
-            with suppress(Exception):  # what is left of it is in no one's way
+            with suppress(Exception):  # a leftover draft does no harm
                 self._client.delete(draft)
             raise
 
@@ -114,8 +114,7 @@ def _client(cluster: str, options: Sequence[tuple[str, str]]) -> Client:
 
 @contextmanager
 def _as_os_errors() -> Iterator[None]:
-    """Let errors of HDFS be those of a disk, without the namenode's stack: who writes to one knows
-    what they mean."""
+    """Raise HDFS's errors as those of a disk, which writers know, without the namenode's stack."""
     try:
         yield
     except (OSError, RuntimeError) as error:

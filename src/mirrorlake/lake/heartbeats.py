@@ -1,5 +1,4 @@
-"""Which topics of a flow hold heartbeats, as `objectives` has it: a regex, which the views go
-by."""
+"""Which topics of a flow hold heartbeats, in `objectives`: a regex, which the views use."""
 
 import re
 from collections.abc import Callable, Collection
@@ -12,7 +11,7 @@ _NOTED = "flow STRING, pattern STRING"
 
 
 def heartbeats_pattern(topics: Collection[str]) -> str:
-    """A regex, of Java's, DuckDB's and Python's alike, that finds the names of these topics and no
+    """A regex, the same to Java, DuckDB and Python, that finds the names of these topics and no
     other."""
     return f"^(?:{'|'.join(re.escape(name) for name in sorted(topics))})$" if topics else "^$"
 
@@ -31,8 +30,8 @@ def note_heartbeat_topics(lake: Lake, flow: str, topics: Collection[str]) -> Non
 def known_heartbeats(
     lake: Lake, flow: str, unnoted: Collection[str] = (HEARTBEATS,)
 ) -> Callable[[str], bool]:
-    """Whether a topic of a flow's source is known to hold heartbeats: those of `unnoted` where it
-    was not noted."""
+    """Whether a topic of a flow's source is known to hold heartbeats; where none was noted, those
+    of `unnoted` do."""
     rows = (row["heartbeat_topics"] for row in lake.ask_table("objectives") if row["flow"] == flow)
     pattern = re.compile(next(rows, None) or heartbeats_pattern(unnoted))
     return lambda topic: pattern.search(topic) is not None

@@ -1,9 +1,9 @@
 """A lake's identity: eight characters in its names at targets, so that two lakes never share a
 transactional id.
 
-It is a property of the table `records`, so that it goes wherever the lake goes, and no path decides
-it: the process that goes on with a lake fences, and knows the positions of, the process that wrote
-from it before.
+It is a property of the table `records`, so that it goes wherever the lake goes, and does not depend
+on a path: the process that goes on with a lake fences the process that wrote from it before, and
+knows its positions.
 """
 
 import hashlib
@@ -16,16 +16,16 @@ from mirrorlake.lake.properties import PROPERTY
 
 
 def store_identity(lake: Lake) -> str:
-    """The identity of a lake that is to be produced from; one that an earlier version made gets its
-    own stored first.
+    """The identity of a lake that is to be produced from; a lake of an earlier version first gets
+    its own stored.
 
     Such a lake was named by the place of its checkpoints, and its flows have groups and
     transactional ids of that name at their targets. Raises LakeError when the lake was opened to be
-    read, or does not let its identity be stored.
+    read, or its identity cannot be stored.
     """
     if lake.stored_id:
         return lake.lake_id
-    from pyspark.errors import PySparkException  # only who stores one needs it
+    from pyspark.errors import PySparkException  # only storing one needs it
 
     identity = _identity_by_place(lake.checkpoints)
     try:

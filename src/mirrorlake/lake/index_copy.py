@@ -1,8 +1,7 @@
-"""A copy of the index of the stage on disk, so that a start need not read files that were read
-before.
+"""A copy of the index of the stage on disk, so that a start need not read files again.
 
-It decides nothing: files of a table never change, a file that it does not know is read, one that is
-not in the table any more is left out. So it may be old, missing or damaged.
+It decides nothing: files of a table never change, a file that it does not know is read, and one
+that is no longer in the table is left out. So it may be old, missing or damaged.
 
 The file holds three Arrow streams one after another: paths of files by number, partitions with how
 many ranges each has, and the columns of all ranges, in the order of the partitions.
@@ -23,7 +22,7 @@ from mirrorlake.offsets.stage_index import StageIndex
 
 logger = logging.getLogger(__name__)
 
-#: The copy is rewritten when so many files have come since.
+#: The copy is rewritten after so many new files.
 _EVERY_FILES = 1_000
 _PATHS = pa.schema([("number", pa.int64()), ("path", pa.string())])
 _PARTS = pa.schema(
@@ -45,7 +44,7 @@ class IndexCopy:
         self._since = 0
 
     def fill(self, index: StageIndex) -> None:
-        """Put what the copy holds into an empty index; nothing, where it is missing or damaged."""
+        """Fill an empty index from the copy; does nothing where the copy is missing or damaged."""
         try:
             with pa.memory_map(str(self._file)) as source:
                 paths, parts, ranges = (
@@ -62,7 +61,7 @@ class IndexCopy:
                 )
 
     def note(self, index: StageIndex, files: int) -> None:
-        """Count files that came; now and then the copy is rewritten."""
+        """Count new files; now and then the copy is rewritten."""
         self._since += files
         if self._since >= _EVERY_FILES:
             self.write(index)

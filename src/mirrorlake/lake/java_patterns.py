@@ -1,8 +1,8 @@
-"""Regular expressions of Java's that DuckDB does not read: lookaround, \\uhhhh, many repeats.
+"""Java's regular expressions that DuckDB does not read: lookaround, \\uhhhh, many repeats.
 
-A topology file may have what Java and Python read alike (`naming/patterns.py`), and `objectives`
-has its pattern of paused topics, by which the view `alerts` goes. Such patterns are Python's here;
-the others stay DuckDB's, which Python's interpreter does not hold up.
+A topology file may have patterns that Java and Python read alike (`naming/patterns.py`), and the
+view `alerts` uses the pattern of paused topics in `objectives`. Python evaluates such patterns
+here; DuckDB still evaluates the others, which Python's interpreter does not slow down.
 """
 
 import atexit
@@ -13,12 +13,12 @@ from weakref import WeakSet
 import duckdb
 
 _NOTED = "SELECT DISTINCT paused FROM objectives WHERE paused IS NOT NULL"
-#: Connections that have a function of Python's: one that is open when Python ends complains.
+#: Connections with a Python function: one that is open when Python ends complains.
 _with_function: WeakSet[duckdb.DuckDBPyConnection] = WeakSet()
 
 
 def read_noted(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let RLIKE be Python's from now on, where one of the noted patterns of paused topics needs
+    """Let Python evaluate RLIKE from now on, where one of the noted patterns of paused topics needs
     it."""
     if connection in _with_function:
         return

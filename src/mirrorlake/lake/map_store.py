@@ -16,8 +16,9 @@ from mirrorlake.offsets.progress import MappedEnd
 
 #: The kind of change under which the number of a flow's shards is noted.
 _SHARDS = "produce_tasks"
-#: How long rows wait for those of later batches in an object store, where the requests of a commit
-#: take time and are paid for, and in a catalog, where a commit takes jobs of Spark's.
+#: How long rows wait to be committed with those of later batches: in an object store, where the
+#: requests of a commit take time and are paid for, and in a catalog, where a commit takes Spark
+#: jobs.
 ROWS_WAIT_SECONDS, SESSION_ROWS_WAIT_SECONDS = 5.0, 10.0
 _PARKED = (
     "topic STRING, partition INT, generation INT, offset BIGINT, target_topic STRING, "
@@ -26,7 +27,7 @@ _PARKED = (
 
 
 class LakeMap:
-    """The part of one flow."""
+    """The map of one flow."""
 
     def __init__(self, lake: Lake, flow: str) -> None:
         self._lake = lake
@@ -58,7 +59,7 @@ class LakeMap:
         return int(noted[-1].after or 0) if noted else None
 
     def note_produce_tasks(self, count: int) -> None:
-        """Note it."""
+        """Note the number of shards."""
         self._event_log.record(self._flow, [Change(_SHARDS, "shards", None, str(count))])
 
     def ends(self) -> tuple[Sequence[MappedEnd], int]:
@@ -70,7 +71,8 @@ class LakeMap:
 
     def append_map(self, rows: pa.Table, batch_id: int) -> None:
         """See `MapStore.append_map`."""
-        # Before: one that fails may be in the table all the same, and it is none of another's.
+        # Before the append: one that fails may be in the table all the same, and is not another
+        # process's.
         self._number = max(self._number, batch_id)
         self._lake.append("offset_map", rows, f"{self._application}/map", batch_id)
 
@@ -79,9 +81,10 @@ class LakeMap:
         self._lake.append("latency", rows, f"{self._application}/latency", batch_id)
 
     def parked(self) -> Sequence[Parked]:
-        """What the flow goes on behind."""
+        """The parked records that the flow goes on behind."""
         return [Parked(**row) for row in self._lake.ask("parked_of", flow=self._flow)]
 
     def park(self, rows: Sequence[Parked]) -> None:
-        """Note what it is about to go on behind, each record once however often it is called."""
+        """Note records that the flow is about to go on behind, each once however often this is
+        called."""
         self._lake.change("note_parked", {"refused": Frame.of(_PARKED, rows)}, flow=self._flow)

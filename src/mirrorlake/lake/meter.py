@@ -1,12 +1,12 @@
-"""What counts the commits of a lake, and what they bring, for a process that is measured."""
+"""Counts the commits of a lake, and what they bring, for a process that is measured."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 
 class Landed(NamedTuple):
-    """What a commit brought of one partition of a source, None where the commit does not say of
-    which; bytes are Arrow's, of all columns."""
+    """What a commit brought of one partition of a source, None where the commit does not name it;
+    bytes are Arrow's, of all columns."""
 
     topic: str
     partition: int | None
@@ -15,7 +15,7 @@ class Landed(NamedTuple):
 
 
 class LakeMeter(Protocol):
-    """Gets it from any thread, and raises nothing."""
+    """Called from any thread; raises nothing."""
 
     def committed(self, table: str, seconds: float) -> None:
         """A commit of a table took so long."""
@@ -25,7 +25,7 @@ class LakeMeter(Protocol):
 
 
 class Unmeasured:
-    """Nothing counts them."""
+    """Counts nothing."""
 
     def committed(self, table: str, seconds: float) -> None:
         """See `LakeMeter`."""

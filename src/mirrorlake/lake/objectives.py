@@ -1,5 +1,5 @@
-"""The objectives of flows, from the topology file into the table `objectives`, where the view
-`alerts` finds it."""
+"""Writes the objectives of flows from the topology file into the table `objectives`, where the view
+`alerts` reads them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Literal
@@ -11,10 +11,10 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame
 from mirrorlake.naming.policy import HEARTBEATS
 
-#: How a flow is run: until it is stopped, up to an end, or not any more, since it was stopped.
+#: How a flow is run: until it is stopped, up to an end, or no longer, since it was stopped.
 Mode = Literal["continuous", "once", "stopped"]
 
-#: Columns that are no objectives of the file's.
+#: Columns that are not objectives from the file.
 _NOTED_APART = frozenset({"since", "noted_at", "heartbeat_topics"})
 
 
@@ -61,8 +61,8 @@ def note_objectives(
 
 
 def _says_more(row: Mapping[str, object], known: Mapping[str, object] | None) -> bool:
-    """Whether a row differs from the one that is noted; one without a mode says nothing about
-    that."""
+    """Whether a row differs from the noted one; a row without a mode does not differ in its
+    mode."""
     if known is None:
         return True
     kept = _NOTED_APART | (set() if row.get("mode") else {"mode"})

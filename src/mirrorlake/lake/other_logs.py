@@ -1,5 +1,5 @@
-"""Which positions at the source of a flow are of another log than the one that its map is of, as
-far as the lake knows: landing tells of it some seconds after it happened, or when it begins."""
+"""Positions at the source of a flow that are of another log than the one in its map, as far as the
+lake knows: landing reports that some seconds after it happened, or when it begins."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,15 +18,16 @@ NOT_REPLICATED = "not replicated yet; this is the highest safe position"
 
 @dataclass(frozen=True)
 class OtherLogs:
-    """What waits for a decision of an operator, or was stopped by one: the `topics` that were made
-    again, and of partitions whose log went back the offset `since` which it is another one."""
+    """What waits for an operator's decision, or was stopped by one: the `topics` that were made
+    again, and, for partitions whose log went back, the offset `since` which it is another one."""
 
     alias: str
     topics: frozenset[str]
     since: Mapping[TopicAndPartition, int]
 
     def why(self, position: TopicPartitionOffset) -> str | None:
-        """Why a position at the source has no counterpart that means the same; None if it has."""
+        """Why a position at the source has no counterpart that means the same; None if it has
+        one."""
         topic, partition, offset = position
         if topic in self.topics:
             return f"topic {topic}: {made_again(self.alias)}"
@@ -35,7 +36,7 @@ class OtherLogs:
 
 
 def other_logs(lake: Reader, flow: str) -> OtherLogs:
-    """Those of the source of a flow, by the flow's name."""
+    """The other logs at the source of a flow, by the flow's name."""
     alias = flow.partition("->")[0]
     topics, since = set[str](), dict[TopicAndPartition, int]()
     for row in lake.query_rows("source_decisions", source_cluster=alias, prefix=f"{alias}->"):
@@ -59,7 +60,7 @@ def made_again(alias: str) -> str:
 
 
 def went_back(alias: str, offset: int) -> str:
-    """The same of positions behind an offset, from which on the log of a partition went back."""
+    """Why positions behind an offset mean nothing, where the log of a partition went back to it."""
     return (
         f"its log went back at cluster {alias} since it was mirrored, and is another one from "
         f"offset {offset} on; run the flow, and decide with mirrorlake resolve"
@@ -73,7 +74,7 @@ def inexact_reasons(
     reverse: bool,
 ) -> dict[TopicPartitionOffset, str]:
     """Why some translated positions are not exact. The law knows what was mirrored, and not whether
-    the source has the log still that it was mirrored from."""
+    the source still has the log that it was mirrored from."""
     others = other_logs(lake, flow)
     gone = _gone(lake, flow, translated) if reverse else {}
     reasons = {}
@@ -88,8 +89,8 @@ def inexact_reasons(
 def _gone(
     lake: Reader, flow: str, translated: Mapping[TopicPartitionOffset, Translated]
 ) -> dict[TopicPartitionOffset, str]:
-    """Of positions that lead to the source, those in a log that another one has taken the place of,
-    as an operator has decided."""
+    """Why positions that lead to the source are not exact where they are in a log that another one
+    has replaced, as an operator has decided."""
     known = source_generations(lake, flow)
     reasons = {}
     for key, there in translated.items():

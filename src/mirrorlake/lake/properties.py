@@ -1,4 +1,4 @@
-"""What the properties of the table `records` say of its lake: its identity, and its layout.
+"""The properties of the table `records` that are about its lake: its identity, and its layout.
 Pure."""
 
 import re
@@ -9,7 +9,7 @@ from mirrorlake.errors import LakeError
 
 #: The property that holds the lake's identity (`lake.identity`).
 PROPERTY = "mirrorlake.lake_id"
-#: The layout of the tables that this code writes; a lake with a higher number is refused.
+#: The layout version of the tables that this code writes; a lake with a higher one is refused.
 VERSION = 1
 
 
@@ -19,8 +19,8 @@ def new_identity() -> str:
 
 
 def properties_at_birth(table: str) -> dict[str, str]:
-    """The properties that a table is made with, beside those of its definition. Of two processes
-    that make a lake at once, the first commit of `records` gives it its identity."""
+    """The properties that a table is made with, beyond those of its definition. Where two processes
+    make a lake at once, the first commit of `records` gives it its identity."""
     return {PROPERTY: new_identity()} if table == "records" else {}
 
 

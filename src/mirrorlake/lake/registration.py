@@ -1,7 +1,7 @@
-"""Names in a catalog for the tables of a lake at a path or URL, which are delta-rs' to write.
+"""Names in a catalog for the tables of a lake at a path or URL, which delta-rs writes.
 
-A catalog has them as external tables, by their location: to make such a name commits nothing. One
-that is there is never made anew, since grants hang on it; nor is it moved.
+A catalog has them as external tables, by their location: making such a name commits nothing. An
+existing name is never made anew, since grants depend on it; nor is it moved.
 """
 
 import re
@@ -13,10 +13,11 @@ from mirrorlake.lake.folder import quoted
 
 
 def register_tables(names: CatalogNames, root: str) -> dict[str, str]:
-    """Give each table of a lake at `root`, a path or URL, its name; gives what was done, by table.
+    """Give each table of a lake at `root`, a path or URL, its name; returns what was done, by
+    table.
 
-    Raises LakeError where a name is another table's, or view's, and makes none then; where the
-    catalog makes none, too.
+    Raises LakeError where a name is another table's or a view's, and then makes none; also where
+    the catalog refuses to make one.
     """
     known = names.known
     for table in TABLES:
@@ -60,7 +61,8 @@ def check_own(names: CatalogNames, table: str) -> None:
 
 
 def _other(names: CatalogNames, table: str, place: str) -> str | None:
-    """What a name in a catalog is, where it is not the external table at a place."""
+    """What a name in a catalog stands for, where that is not the external table at a place; else
+    None."""
     try:
         detail = names.detail(table)
     except StatementRefused as error:
@@ -73,7 +75,7 @@ def _other(names: CatalogNames, table: str, place: str) -> str | None:
 
 
 def same_place(one: str, other: str) -> bool:
-    """Whether two locations are one, as Spark, catalogs and delta-rs write them. Pure."""
+    """Whether two locations are the same, as Spark, catalogs and delta-rs write them. Pure."""
     return _plain(one) == _plain(other)
 
 

@@ -1,7 +1,6 @@
 """Files of a lake behind a URL: in an object store (`lake/store_place.py`), or in HDFS
-(`lake/hdfs_place.py`). Each answer takes its time there, and a file is there as a whole or not at
-all.
-"""
+(`lake/hdfs_place.py`). Each answer takes time there, and a file is there as a whole or not at
+all."""
 
 import io
 import tempfile
@@ -16,7 +15,8 @@ import pyarrow.parquet as pq
 from mirrorlake.lake.place import PARQUET, FileWriter, Place
 from mirrorlake.lake.renewed_options import RenewedOptions
 
-#: What of a file is in memory before it is put, and up to which one is read at once, bytes.
+#: How much of a file is in memory before it is put, and up to which size a file is read at once,
+#: bytes.
 IN_MEMORY = 8 << 20
 
 
@@ -44,8 +44,8 @@ class RemotePlace(Place):
         return self.url
 
     def create(self, content: bytes) -> None:
-        """See `Place.create`. Where the answer to a put was lost, by this process or by a retry of
-        its client's, the file is asked for: what has this content is what was put here."""
+        """See `Place.create`. Where the answer to a put was lost, to this process or to a retry of
+        its client, the file is read: if it has this content, this put made it."""
         for last in (False, True):
             try:
                 self._put_new(content)
@@ -75,7 +75,7 @@ class RemotePlace(Place):
         self, size: int | None = None, failed: Callable[[OSError], object] = lambda _error: None
     ) -> Any:
         """Open the file to read parts of it; a small one is read at once, by one request. `failed`
-        hears of what parts fail with later."""
+        gets the errors of later reads."""
         found = self._content_or_size() if size is None else size
         if isinstance(found, int) and found <= IN_MEMORY:
             found = self.read()
@@ -91,11 +91,11 @@ class RemotePlace(Place):
 
     @abstractmethod
     def _content_or_size(self) -> bytes | int:
-        """What a small file holds; of another one, how many bytes it has. Raises OSError."""
+        """The content of a small file; the bytes of a larger one. Raises OSError."""
 
     @abstractmethod
     def read_part(self, first: int, end: int) -> bytes:
-        """The bytes between two offsets, the second exclusive. Raises OSError."""
+        """The bytes from `first` (inclusive) to `end` (exclusive). Raises OSError."""
 
     @abstractmethod
     def write(self, content: "bytes | IO[bytes]") -> None:
@@ -103,7 +103,7 @@ class RemotePlace(Place):
 
 
 class _Parts(io.RawIOBase):
-    """A file of which parts are read, each by a request."""
+    """A file that is read in parts, each by a request."""
 
     def __init__(self, place: RemotePlace, size: int, failed: Callable[[OSError], object]) -> None:
         self._place = place
@@ -141,7 +141,7 @@ class _Parts(io.RawIOBase):
 
 
 class _Put(FileWriter):
-    """Gathers on this host what is put as a whole."""
+    """Gathers a file on this host, and puts it as a whole."""
 
     def __init__(self, place: RemotePlace) -> None:
         self._place = place

@@ -1,5 +1,5 @@
-"""Options of an object store that hold for a time, and are asked for again before it is over.
-Pure: who asks, and the clock, are given."""
+"""Options of an object store that are valid for a time, and asked for again before it is over.
+Pure: the function that asks, and the clock, are given."""
 
 import logging
 import threading
@@ -10,34 +10,34 @@ from mirrorlake.errors import LakeError
 
 logger = logging.getLogger(__name__)
 
-#: Others are asked for while those in hand are good for so long yet, seconds: a task that gets them
-#: has that time, and a workspace that does not answer has it too.
+#: New options are asked for while the current ones are valid for this long yet, seconds: a task
+#: that gets those has that time, and so has a workspace that does not answer.
 LEFT_SECONDS = 1_200.0
-#: How long after an answer, or after none, they are asked for again, seconds, as long as those in
-#: hand are good.
+#: How long after an answer, or a failure, they are asked for again, seconds, while the current ones
+#: are valid.
 _AGAIN_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
 class Lent:
-    """Options that are good until a time, epoch seconds. They are secrets."""
+    """Options that are valid until a time, epoch seconds. They are secrets."""
 
     options: Mapping[str, str] = field(repr=False)
     until: float
 
 
 class NotLent(LakeError, OSError):
-    """Raised when credentials for a store are not lent now: to what reads and writes there an error
-    of the store's, which passes as others do."""
+    """Raised when credentials for a store are not lent now. To what reads and writes there it is an
+    error of the store, which passes as others do."""
 
 
 class RenewedOptions:
-    """Options of which some are lent. For all threads of a process; pickled, it is what is good
-    now: a task has no one to ask.
+    """Options of which some are lent. For all threads of a process. Pickled, it becomes the current
+    options: a task cannot ask for others.
 
     Args:
-        fixed: those that hold for ever; what is lent goes before them.
-        ask: lends some. Raises NotLent, which is passed on where none are good.
+        fixed: options that are always valid; lent ones replace them.
+        ask: lends some. Raises NotLent, which is passed on where none are valid.
         clock: epoch seconds.
     """
 
@@ -53,7 +53,7 @@ class RenewedOptions:
         self._use = threading.Lock()
 
     def now(self) -> dict[str, str]:
-        """All of them, as they are good now. Raises NotLent."""
+        """All options that are valid now. Raises NotLent."""
         with self._use:
             lent, now = self._lent, self._clock()
             if lent is None or lent.until <= now:
@@ -66,7 +66,7 @@ class RenewedOptions:
         return {**self._fixed, **lent.options}
 
     def _renewed(self, lent: Lent) -> Lent:
-        """Others, or else those in hand."""
+        """New options, or the current ones where none are lent."""
         known = lent
         try:
             lent = self._ask()

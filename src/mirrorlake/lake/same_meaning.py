@@ -1,9 +1,9 @@
-"""Which conditions mean the same to DuckDB as to Spark, for what must not be guessed: what a
-condition picks is deleted. Pure.
+"""Which conditions mean the same to DuckDB as to Spark. It must not be guessed: the rows that a
+condition picks are deleted. Pure.
 
-Both engines answer far more alike than is listed here. But a LIKE with a backslash, a regular
-expression of Java's, a time as text or a binary beside a text are read by each in its own way, and
-an answer that differs is no error that shows.
+The engines agree on far more than is listed here. But each reads a LIKE with a backslash, a regular
+expression of Java's, a time as text or a binary beside a text in its own way, and a different
+answer raises no error.
 """
 
 from sqlglot import exp, parse_one
@@ -18,10 +18,10 @@ _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeE
 
 
 def means_the_same(condition: str) -> bool:
-    """Whether a condition over the columns of `records`, in Spark's SQL, is one of: numbers
-    compared with numbers, texts (`topic`, `source_cluster`, CAST(key AS STRING), CAST(value AS
-    STRING)) compared with texts or LIKE one, IN, IS NULL, and what AND, OR and NOT make of these,
-    without a backslash."""
+    """Whether a condition over the columns of `records`, in Spark's SQL, is made only of these,
+    with AND, OR and NOT, and has no backslash: numbers compared with numbers; texts (`topic`,
+    `source_cluster`, CAST(key AS STRING), CAST(value AS STRING)) compared with texts or LIKE one;
+    IN; IS NULL."""
     if "\\" in condition:
         return False
     try:
@@ -51,7 +51,7 @@ def _is_condition(node: exp.Expr) -> bool:
 
 
 def _kind(node: exp.Expr, others: frozenset[str] = frozenset()) -> str | None:
-    """What a value is, "number" or "text"; None where that is not known, or read in two ways."""
+    """The kind of a value, "number" or "text"; None where that is not known, or ambiguous."""
     if isinstance(node, exp.Neg):
         return "number" if _kind(node.this) == "number" else None
     if isinstance(node, exp.Literal):

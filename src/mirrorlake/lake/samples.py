@@ -1,5 +1,5 @@
-"""Reading samples (rows of `positions`) without reading all that there are: they are many, and the
-newest matter."""
+"""Reads samples (rows of `positions`) without reading all of them: they are many, and the newest
+matter."""
 
 import time
 from typing import Any
@@ -8,17 +8,17 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import QueryRows
 from mirrorlake.offsets.samples import HELD_SECONDS
 
-#: How far back the newest samples of a flow are looked for, hours; then in all.
+#: How far back the newest samples of a flow are looked for, hours, before all are read.
 _BACK_HOURS = (2, 24, 24 * 30)
-#: A partition that was not sampled for longer before the newest sample of its flow is not one of
-#: the flow any more.
+#: A partition whose newest sample is older than the flow's newest by more than this no longer
+#: belongs to the flow.
 _GONE_SECONDS = HELD_SECONDS + 300
 
 
 def newest_samples(lake: Lake, flow: str) -> list[dict[str, Any]]:
-    """The newest sample of each partition that a flow sampled last: its row of `positions`; at,
-    when it was taken, and held_at, until when it held, seconds since 1970. Empty for a flow that
-    was never sampled."""
+    """The newest sample of each partition that a flow sampled last: its row of `positions`, with
+    `at`, when it was taken, and `held_at`, until when it held, seconds since 1970. Empty for a flow
+    that was never sampled."""
     now = time.time()
     rows, newest = QueryRows(), 0.0
     for since in (*(now - hours * 3600 for hours in _BACK_HOURS), 0.0):

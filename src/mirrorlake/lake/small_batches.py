@@ -1,8 +1,8 @@
-"""What a small batch is: one that the driver takes itself, by how many records it may have and how
-large they are; and how many are worth the start of a session. Pure."""
+"""What a small batch is, which the driver takes itself: how many records it may have, and how large
+they are; and how many of them are worth starting a session. Pure."""
 
-#: What a small batch may hold, bytes as Arrow has them, and what a record is taken for before there
-#: were some, bytes.
+#: How many bytes a small batch may hold, as Arrow has them; and how many a record is assumed to
+#: have before any were seen.
 SMALL_BYTES = 16 << 20
 UNKNOWN_RECORD_BYTES = 2_000
 #: So many, at once or in a row, take about as long as a session to start.
@@ -22,18 +22,20 @@ class SmallBatches:
         return min(self.records, SMALL_BYTES // self._record_bytes)
 
     def learn(self, records: int, size: int) -> None:
-        """Take in how large some records were, bytes."""
+        """Take in the size of some records, bytes in all."""
         if records:
             self._record_bytes = max(100, size // records)
 
 
 class Demand:
-    """Whether more comes than this process does well by itself, one small batch after another."""
+    """Whether more comes than this process handles well by itself, one small batch after
+    another."""
 
     def __init__(self) -> None:
         self._in_a_row = 0
 
     def worth_a_session(self, batches: float) -> bool:
-        """Take in how many small batches hold what there is now."""
+        """Whether a session is worth its start, now that what there is fills this many small
+        batches."""
         self._in_a_row = self._in_a_row + 1 if batches > 1 else 0
         return batches > MANY or self._in_a_row > MANY

@@ -10,5 +10,5 @@ def begun_from(lake: Reader, alias: str) -> tuple[Begun, ...]:
 
 
 def source_generations(lake: Reader, flow: str) -> SourceGenerations:
-    """Those of the source of a flow, by the flow's name."""
+    """The generations of topics at the source of a flow, by the flow's name."""
     return SourceGenerations(begun_from(lake, flow.partition("->")[0]))

@@ -1,4 +1,4 @@
-"""What `Reader.rows` is given and gives, to and from Spark."""
+"""Converts what `Reader.rows` is given and returns, to and from Spark."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,8 @@ from mirrorlake.lake.reader import Frame, Frames, QueryRows
 if TYPE_CHECKING:  # answers without Spark come by this module too
     from pyspark.sql import DataFrame, SparkSession
 
-#: What holds no parameter, whatever is in it (texts, names in backticks, comments); or a parameter.
+#: Text that holds no parameter, whatever is in it (strings, names in backticks, comments); or a
+#: parameter.
 _TEXT_OR_PARAMETER = re.compile(
     r"\b[rR](?:'[^']*'|\"[^\"]*\")"
     r"|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`"
@@ -20,18 +21,18 @@ _TEXT_OR_PARAMETER = re.compile(
     r"|(?<![:\w]):(?P<name>\w+)",
     re.DOTALL,
 )
-#: Letters that mean themselves in a text of SQL, whatever a session's settings are: Spark replaces
+#: Characters that mean themselves in a string of SQL, under any session's settings: Spark replaces
 #: `${...}`, and a backslash may or may not escape; braces name frames.
 _PLAIN = re.compile(r"[\w ./:@,;+=<>()*-]*", re.ASCII)
 
 
 def with_values(text: str, args: Mapping[str, object]) -> tuple[str, dict[str, object]]:
-    """A text with values in the place of its `:named` parameters, and the arguments that are left
-    for Spark to fill: those that it does not name, or whose values are of another kind.
+    """A text with values in place of its `:named` parameters, and the arguments that are left for
+    Spark to fill: those that the text does not name, or whose values are of another kind.
 
     Delta's parser for Spark 4.1 and 4.2 loses the parameters of every statement that it is given
     (`UNBOUND_SQL_PARAMETER`), unless the session has a setting by which Spark fills them as its
-    version 4.0 did; a session that is brought to us may not have it.
+    version 4.0 did; a session that others opened may not have it.
     """
     literals = {name: literal(value) for name, value in args.items()}
     filled: set[str] = set()
@@ -49,8 +50,8 @@ def with_values(text: str, args: Mapping[str, object]) -> tuple[str, dict[str, o
 
 
 def literal(value: object) -> str | None:
-    """A value in SQL, of the type that Spark gives such a parameter; None where its kind is not
-    known here. A time without a zone is one of this machine's."""
+    """A value in SQL, of the type that Spark gives such a parameter; None for a kind that is not
+    supported here. A time without a zone is in this machine's."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -81,8 +82,8 @@ def _bytes(value: bytes) -> str:
 def frames_in(
     spark: "SparkSession", text: str, frames: Frames
 ) -> tuple[str, dict[str, "DataFrame"]]:
-    """A text with the frames that are texts in it, as Spark takes it with DataFrames for the
-    others: with any of these, every other brace stands twice."""
+    """A text with its query frames filled in, and DataFrames for the other frames. With a
+    DataFrame, Spark wants every other brace doubled."""
     made: dict[str, DataFrame] = {}
     for name, frame in frames.items():
         if isinstance(frame, Frame):
@@ -98,7 +99,7 @@ def frames_in(
 
 
 def rows_from_arrow(table: pa.Table) -> QueryRows:
-    """Rows of an Arrow table as `Reader.rows` has them."""
+    """The rows of an Arrow table, as `Reader.rows` returns them."""
     columns = [
         column.to_pylist(maps_as_pydicts="strict") for column in map(_unzoned, table.columns)
     ]

@@ -1,5 +1,5 @@
-"""A table's upkeep by Spark: of a lake in a catalog, and where only Spark knows what a table asks
-of a commit."""
+"""A table's upkeep by Spark: for a lake in a catalog, and where only Spark knows what a table
+demands of a commit."""
 
 from collections.abc import Mapping
 

@@ -1,5 +1,4 @@
-"""Reading the stage with Spark: which files hold what, and rows in order where files do not hold
-them so."""
+"""Reads with Spark which offsets the files of the stage hold."""
 
 from collections.abc import Iterable
 
@@ -23,8 +22,8 @@ def ranges_of_table(lake: Lake, version: int) -> Iterable[tuple[str, list[Staged
 def ranges_of_commits(
     lake: Lake, after_version: int, up_to_version: int
 ) -> Iterable[tuple[str, list[StagedRange]]]:
-    """What the commits behind `after_version`, up to `up_to_version` inclusive, brought, per file.
-    Raises one of SPARK_FAILURES where they are not there any more."""
+    """What the commits behind `after_version`, up to `up_to_version` inclusive, added, per file.
+    Raises one of SPARK_FAILURES where the commits no longer exist."""
     feed = (
         lake.spark.read.format("delta")
         .option("readChangeFeed", "true")
@@ -32,7 +31,7 @@ def ranges_of_commits(
         .option("endingVersion", str(up_to_version))
         .table(lake.name("records"))
     )
-    # Rows that were landed, not those that retention took away.
+    # Rows that were landed, not those that retention deleted.
     return _ranges(feed.where(F.col("_change_type") == "insert"), F.col("_commit_version"))
 
 

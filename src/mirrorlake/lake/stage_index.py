@@ -47,8 +47,8 @@ logger = logging.getLogger(__name__)
 
 #: After so many files the copy is rewritten while the index is built.
 _AT_ONCE = 20_000
-#: How often, in seconds, a table that only Spark opens is checked for features without which its
-#: files alone are the table: any client may add one, and a check costs a statement.
+#: How often, in seconds, a table that only Spark opens is checked for features with which its files
+#: are not the whole table: any client may add one, and a check costs a statement.
 FEATURES_SECONDS = 60.0
 
 

@@ -11,7 +11,7 @@ from mirrorlake.offsets.starts import Starts
 
 
 def starts_from(lake: Reader, source: str) -> dict[str, Starts]:
-    """The starts of each flow from a cluster that has started; none of one that mirrors all that
+    """The starts of each flow from a cluster that has started; empty for one that mirrors all that
     there was."""
     starts: dict[str, dict[PartitionGeneration, int]] = defaultdict(dict)
     for row in lake.query_rows("starts_of", prefix=f"{source}->"):
@@ -27,7 +27,7 @@ def starts_of(lake: Reader, flow: str) -> Starts:
 
 
 def has_started(lake: Lake, flow: str) -> bool:
-    """Whether a flow has started before, of whatever version."""
+    """Whether a flow has started before, under any version."""
     return flow in starts_from(lake.now, flow.partition("->")[0]) or bool(
         lake.ask("flow_begun", flow=flow)
     )

@@ -1,7 +1,7 @@
 """The files of a lake in an object store, as DuckDB opens them: by Python instead of an extension
-of its own, which it would download.
+of DuckDB's, which it would download.
 
-Files of a table never change: a small one is read at once, and kept for who opens it again.
+Files of a table never change: a small one is read at once, and kept for later openings.
 """
 
 import threading
@@ -24,12 +24,12 @@ from mirrorlake.threads import side_by_side
 with needs("stores"):
     from fsspec import AbstractFileSystem
 
-#: So many bytes of files that are read at once are kept: DuckDB opens a file several times.
+#: How many bytes of files that were read at once are kept: DuckDB opens a file several times.
 _KEPT = 64 << 20
-#: So many small files of a table are read side by side: DuckDB itself waits for one in each of its
+#: How many small files of a table are read side by side: DuckDB itself waits for one in each of its
 #: threads.
 _TOGETHER = 16
-#: Files of rows with `batch_id`, a time in ms, that is older than this are old ones.
+#: A file is old if each of its rows has a `batch_id`, a time in ms, further back than this.
 _YOUNG_MS = 25 * 3_600_000
 _BEGAN = datetime(2020, 1, 1, tzinfo=timezone.utc)
 
@@ -39,7 +39,7 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no typ
 
     Attributes:
         sizes: bytes of files, as the log of their table has them.
-        failure: what the newest file that could not be read failed with; DuckDB says it as a page.
+        failure: the error of the newest file that could not be read; DuckDB makes a page of it.
     """
 
     protocol = "lake"
@@ -51,7 +51,7 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no typ
         self._place = place
         self._small: dict[str, bytes] = {}
         self._reading = threading.Lock()
-        self._next: dict[str, str] = {}  # which young file of a table is read behind another one
+        self._next: dict[str, str] = {}  # the young file of a table that is read behind each
         self.sizes: dict[str, int] = {}
         self.failure: OSError | None = None
 
@@ -63,10 +63,10 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no typ
         view: str,
         numbered: bool,
     ) -> duckdb.DuckDBPyRelation:
-        """The rows of a table, of which names of files begin with `folder`, for a view: by columns
-        and counts as the log has them, so that no file is opened before it is read, and none that
-        is old for a question about the last day; `numbered`, with names of files and numbers of
-        rows. A view's files stay in variables of its name."""
+        """The rows of a table, whose file names begin with `folder`, for a view. Columns and counts
+        come from the log, so that no file is opened before it is read, and no old one for a query
+        on the last day. With `numbered`, rows have their file's name and their row number. A view's
+        files stay in variables of its name."""
         empty = connection.from_arrow(layout_of(table).empty_table())
         columns = zip(map(_quoted, empty.columns), map(_quoted, map(str, empty.types)), strict=True)
         schema = (
@@ -94,7 +94,7 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no typ
         return connection.sql(" UNION ALL ".join(parts))
 
     def glob(self, path: str, **_: Any) -> list[str]:
-        """The file of a name; DuckDB's patterns were escaped (`duck.DuckLake`)."""
+        """The file of that name: DuckDB's patterns were escaped (`duck.DuckLake`)."""
         return [path]
 
     def open(self, path: str, *_: Any, **__: Any) -> Any:
@@ -120,7 +120,7 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no typ
         return self._place / str(self._strip_protocol(path))
 
     def _read(self, path: str) -> None:
-        """Read a file, and those behind it that are small and were not read yet."""
+        """Read a file, and the small ones behind it that were not read yet."""
         wanted, size = [path], self.sizes[path]
         while len(wanted) < _TOGETHER and (path := self._next.get(path, "")):
             if path not in self._small:
@@ -134,15 +134,15 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no typ
         self._small.update(zip(wanted, contents, strict=True))
 
     def size(self, path: str) -> int:
-        """How many bytes a file has."""
+        """The bytes of a file."""
         return self.sizes[path]
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
-        """What a file is."""
+        """The description of a file, as fsspec has it."""
         return {"name": path, "size": self.sizes[path], "type": "file"}
 
     def modified(self, path: str) -> datetime:
-        """Never."""
+        """A constant: files never change."""
         return _BEGAN
 
 
@@ -151,8 +151,8 @@ def _quoted(text: str) -> str:
 
 
 def _by_age(files: pa.Table, began: int) -> tuple[list[int], list[int]]:
-    """The numbers of files that have rows only of batches before a time, by the log's statistics,
-    and of the others."""
+    """The numbers of the files whose rows are all of batches before a time, by the log's
+    statistics; and of the others."""
     if not {"max.batch_id", "null_count.batch_id"} <= set(files.column_names):
         return [], list(range(files.num_rows))
     newest, nulls = (files[f"{what}.batch_id"].to_pylist() for what in ("max", "null_count"))

@@ -1,8 +1,7 @@
 """Files of a lake in an object store, reached by obstore, whose options are those of delta-rs (both
-are Rust's `object_store`): what a topology's `lake.storage` says holds for commits and for files
-alike. Nothing is renamed or linked in a store: a file is there as a whole or not at all, and
-`create` is its put-if-absent.
-"""
+are Rust's `object_store`): a topology's `lake.storage` holds for commits and for files alike.
+Nothing is renamed or linked in a store: a file is there as a whole or not at all, and `create` is
+the store's put-if-absent."""
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -19,8 +18,8 @@ with needs("stores"):
     from obstore.exceptions import AlreadyExistsError, BaseError
     from obstore.store import from_url
 
-#: Options that obstore takes apart from the others: those of its HTTP client, as `object_store`
-#: names them (https://docs.rs/object_store, `ClientConfigKey`).
+#: Options that obstore takes separately: those of its HTTP client, as `object_store` names them
+#: (https://docs.rs/object_store, `ClientConfigKey`).
 _OF_CLIENT = {
     *("allow_http", "allow_invalid_certificates", "connect_timeout", "http1_only", "http2_only"),
     *("pool_idle_timeout", "pool_max_idle_per_host", "proxy_ca_certificate", "proxy_excludes"),
@@ -31,7 +30,7 @@ _OF_DELTA = re.compile(r"(aws_s3_|dynamo|max_retries|backoff|retry_timeout|mount
 
 
 class StorePlace(RemotePlace):
-    """In an object store: S3, Azure's, Google's, or one that speaks as they do."""
+    """A place in an object store: S3, Azure's, Google's, or a compatible one."""
 
     @property
     def _key(self) -> str:
@@ -42,7 +41,7 @@ class StorePlace(RemotePlace):
         return _store(_bucket_and_key(self.url)[0], tuple(sorted(self.options.items())))
 
     def names(self, behind: str = "") -> list[str]:
-        """See `Place.names`: a store gives a thousand names or more an answer."""
+        """See `Place.names`: a store lists a thousand names or more per answer."""
         folder = f"{self._key}/"
 
         def listed() -> Sequence[str]:
@@ -76,7 +75,7 @@ class StorePlace(RemotePlace):
         except FileNotFoundError:
             return None
         except OSError as error:
-            if "status code: 4" in str(error):  # no HEAD has a body, where the store says why
+            if "status code: 4" in str(error):  # an answer to HEAD has no body that says why
                 self.read()
             raise
         return _mark_of(head)
@@ -96,7 +95,7 @@ class StorePlace(RemotePlace):
             obstore.delete(self._store, self._key)
 
     def _content_or_size(self) -> bytes | int:
-        """See `RemotePlace`: what the store would send of a large file is not taken."""
+        """See `RemotePlace`: the content of a large file is not received."""
         return _asked(self._asked_for)
 
     def _asked_for(self) -> bytes | int:
@@ -138,7 +137,7 @@ def _store(bucket: str, options: Sequence[tuple[str, str]]) -> Any:
 
 
 def _asked(ask: Callable[[], Answer]) -> Answer:
-    """The whole answer to what only reads. Raises as a disk does."""
+    """The whole answer to a request that only reads. Raises errors as a disk does."""
 
     def once() -> Answer:
         with _as_os_errors():
@@ -149,8 +148,8 @@ def _asked(ask: Callable[[], Answer]) -> Answer:
 
 @contextmanager
 def _as_os_errors() -> Iterator[None]:
-    """Let errors of a store be those of a disk: who writes to one knows what they mean. Without
-    obstore's own, whose text has more pages, and would be taken for the cause."""
+    """Raise a store's errors as those of a disk, which writers know. The original error is left
+    out: its text has more pages, and would be taken for the cause."""
     try:
         yield
     except AlreadyExistsError as error:

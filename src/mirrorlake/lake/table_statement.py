@@ -1,4 +1,4 @@
-"""A statement that makes a table, read by sqlglot."""
+"""Reads a statement that makes a table, by sqlglot."""
 
 import pyarrow as pa
 import sqlglot
@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from mirrorlake.lake.definitions import Column, Definition
 
-#: Spark's types that the tables use, and what they are in Arrow. Timestamps are instants.
+#: Spark's types that the tables use, as Arrow's. Timestamps are instants.
 _ARROW = {
     exp.DType.TEXT: pa.string(),
     exp.DType.VARCHAR: pa.string(),
@@ -22,7 +22,7 @@ _ARROW = {
 
 
 def parsed(table: str, text: str) -> Definition:
-    """The definition of a table by the statement that makes it."""
+    """The definition of a table, from the statement that makes it."""
     statement = sqlglot.parse_one(text, read="databricks")
     properties, comment = {}, ""
     for property_ in statement.args["properties"].expressions:

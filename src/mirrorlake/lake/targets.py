@@ -1,5 +1,5 @@
-"""What the lake knows of a flow's target topics: their generations, what is mapped of them, what
-operators decided."""
+"""What the lake knows of a flow's target topics: their generations, what the map holds of them, and
+what operators decided."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from mirrorlake.offsets.generations import NotedTarget, TargetDecision
 
 @dataclass(frozen=True)
 class MappedTarget:
-    """What the map holds of one partition of a target topic, in its newest generation that has
-    some. `first` and `last` are source offsets, inclusive; `end` is the target offset behind the
-    last one."""
+    """What the map holds of one partition of a target topic, in the newest generation that it has
+    rows of. `first` and `last` are source offsets, inclusive; `end` is the target offset behind the
+    last record."""
 
     topic: str
     partition: int
@@ -29,7 +29,7 @@ class MappedTarget:
 
 @dataclass(frozen=True)
 class LivingTarget:
-    """The newest generation of a target topic. Not `lives` means that it is over and none has begun
+    """The newest generation of a target topic. `lives` is False when it is over and none has begun
     after it."""
 
     target_topic: str
@@ -39,22 +39,22 @@ class LivingTarget:
 
 
 class LivingMirror(NamedTuple):
-    """The topic that a source topic is mirrored to now, None where it is to none, and the
-    generation of it, None where it is over and no other one has begun."""
+    """The topic that a source topic is mirrored to now (None: it is mirrored to none), and that
+    topic's generation (None: it is over and no other has begun)."""
 
     name: str | None
     generation: int | None
 
     def is_of(self, row: Mapping[str, Any]) -> bool:
-        """Whether what an incident is about (a row of `mirror_incidents`) may be this: where one of
-        both has no name, or number, that says nothing."""
+        """Whether an incident (a row of `mirror_incidents`) may be about this topic and generation:
+        a name or number that one side lacks is not compared."""
         noted = (row["target_topic"], row["target_generation"])
         return all(None in pair or len({*pair}) == 1 for pair in zip(noted, self, strict=True))
 
 
 def noted_targets(lake: Lake, flow: str) -> tuple[dict[str, list[NotedTarget]], dict[str, str]]:
-    """All generations of each target topic of a flow, in the order of their numbers, whatever the
-    clocks said by which they were noted; and the newest target topic of each source topic."""
+    """All generations of each target topic of a flow, ordered by number, whatever the clocks said
+    when they were noted; and the newest target topic of each source topic."""
     generations: dict[str, list[NotedTarget]] = {}
     names: dict[str, str] = {}
     for row in lake.ask("target_generations_of", flow=flow):
@@ -89,8 +89,7 @@ def note_targets(lake: Lake, flow: str, begun: Mapping[tuple[str, str], NotedTar
 
 
 def target_decisions(lake: Lake, flow: str) -> list[TargetDecision]:
-    """What is known of target topics that are gone or were made again, and what was decided; oldest
-    first."""
+    """The target topics that are gone or were made again, with what was decided; oldest first."""
     rows = lake.ask("target_decisions", flow=flow)
     return [
         TargetDecision(
@@ -131,8 +130,8 @@ def mapped_targets(lake: Lake, flow: str, topics: Collection[str]) -> dict[str, 
 
 
 def close_unfounded(lake: Lake, flow: str, noted: Collection[tuple[str, str, int]]) -> None:
-    """Close what incidents report, and an operator decided, of target topics that are the ones that
-    were noted: (source topic, target topic, generation)."""
+    """Close incidents, and decisions of operators, about target topics that are the noted ones
+    after all: (source topic, target topic, generation)."""
     if noted:
         frame = Frame("topic STRING, target_topic STRING, target_generation INT", list(noted))
         lake.change("close_unfounded_targets", {"noted": frame}, flow=flow)

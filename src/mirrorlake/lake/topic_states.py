@@ -1,5 +1,5 @@
-"""How topics of a cluster are, as the lake keeps it: mirrors are made by it while the source does
-not answer, and topics that are restored. Pure."""
+"""The states of a cluster's topics, as the lake keeps them: mirrors are made from them while the
+source does not answer, and so are restored topics. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,9 +9,9 @@ from mirrorlake.kafka.values import Acl, TopicConfigs
 
 @dataclass(frozen=True)
 class TopicState:
-    """How a topic is from a time on: partitions, replication factor, what is set on the topic
-    itself, Kafka's id of it (None where they were not asked for), and the ACLs that apply to it
-    (None where the cluster does not tell them)."""
+    """The state of a topic from a time on: partitions, replication factor, configs that are set on
+    the topic itself, Kafka's topic id (None where it was not asked for), and the ACLs that apply to
+    it (None where the cluster does not report them)."""
 
     partitions: int
     factor: int
@@ -21,8 +21,8 @@ class TopicState:
 
 
 def own_configs(configs: TopicConfigs) -> dict[str, str]:
-    """What is set on a topic itself, by what its cluster reports; never what is read-only or
-    sensitive."""
+    """The configs that are set on a topic itself, from its cluster's report; never read-only or
+    sensitive ones."""
     return {
         key: each.value
         for key, each in sorted(configs.items())
@@ -34,8 +34,8 @@ def applying_acls(topics: Iterable[str], acls: Iterable[Acl]) -> dict[str, tuple
     """The ACLs that apply to each topic, in order: those on its name, on a prefix of it, and on all
     topics.
 
-    They stay as their cluster has them, so that what makes them again makes one on a prefix once,
-    and knows that it was one.
+    They stay as their cluster has them, so that an ACL on a prefix is made again once, and as one
+    on a prefix.
     """
     literal: dict[str, list[Acl]] = {}
     wide: dict[str, list[Acl]] = {}
@@ -59,5 +59,5 @@ def applying_acls(topics: Iterable[str], acls: Iterable[Acl]) -> dict[str, tuple
 
 
 def _below(wide: Mapping[str, list[Acl]], topic: str, length: int) -> list[Acl]:
-    """The ACLs on the prefix of a topic that is so long."""
+    """The ACLs on the prefix of a topic that has this length."""
     return wide.get(topic[:length], []) if length <= len(topic) else []

@@ -1,8 +1,9 @@
-"""What the package's own texts are in DuckDB's words, as it was noted when they were written (`make
-tables`, `sql/duckdb.json`): an answer needs a dozen of them, and to translate these takes longer
-than to run them.
+"""The package's own texts in DuckDB's dialect, translated when they were written (`make tables`,
+`sql/duckdb.json`): an answer needs a dozen of them, and translating them takes longer than running
+them.
 
-A text that is not noted as it is, or by other rules, is translated when it is needed.
+A text that is not noted, was changed, or was translated by other rules is translated when it is
+needed.
 """
 
 import hashlib
@@ -41,12 +42,12 @@ def duckdb_columns(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def key_of(text: str) -> str:
-    """By what a text is known."""
+    """The key of a text in the notes."""
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def rules() -> str:
-    """What translations are made by: the module that has the rules, as it is."""
+    """The key of the rules of translation: of the text of the module that has them."""
     return key_of((files("mirrorlake") / "lake" / "dialect.py").read_text(encoding="utf-8"))
 
 

@@ -1,9 +1,9 @@
-"""Credentials for the place of a lake that a workspace lends for an hour: Unity Catalog's temporary
-path credentials (https://docs.databricks.com/api/workspace/temporarypathcredentials), for a place
-below an external location.
+"""Credentials for a lake's place that a workspace lends for an hour: Unity Catalog's temporary path
+credentials (https://docs.databricks.com/api/workspace/temporarypathcredentials), for a place below
+an external location.
 
-Which workspace, and who asks, is what Databricks' SDK knows: of the job that runs, of the
-environment (`DATABRICKS_HOST`, `DATABRICKS_TOKEN`, …), or of a profile
+Databricks' SDK knows the workspace and the principal: from the job that runs, from the environment
+(`DATABRICKS_HOST`, `DATABRICKS_TOKEN`, …), or from a profile
 (https://databricks-sdk-py.readthedocs.io/en/latest/authentication.html).
 """
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:  # whose import takes time
 
 logger = logging.getLogger(__name__)
 
-#: How long a workspace may take to answer, with what the SDK tries again, seconds.
+#: How long a workspace may take to answer, and how long with the SDK's retries, seconds.
 _ANSWER_SECONDS, _PATIENCE_SECONDS = 20, 30
 
 
 def lent_options(url: str, fixed: Mapping[str, str]) -> RenewedOptions:
-    """Options with credentials for a URL, the same ones wherever this process asks for them;
-    `fixed` are those that the topology file names."""
+    """Options with credentials for a URL, shared by all callers in this process; `fixed` are those
+    of the topology file."""
     return _lent_options(url, tuple(sorted(fixed.items())))
 
 
@@ -60,7 +60,7 @@ def _asked(url: str) -> Lent:
 
 
 def _granted(workspace: "WorkspaceClient", url: str) -> "GenerateTemporaryPathCredentialResponse":
-    """Credentials to read and write, or to read where no more is granted, as to who only asks."""
+    """Credentials to read and write, or only to read where no more is granted."""
     from databricks.sdk.errors import PermissionDenied
     from databricks.sdk.service.catalog import PathOperation
 
@@ -73,7 +73,7 @@ def _granted(workspace: "WorkspaceClient", url: str) -> "GenerateTemporaryPathCr
 
 
 def _lent(url: str, answer: "GenerateTemporaryPathCredentialResponse") -> Lent:
-    """What was lent, in the words of delta-rs. Raises NotLent where it has none for it."""
+    """The lent credentials as delta-rs' options. Raises NotLent for a kind that has none there."""
     options: dict[str, str | None] = {}
     if (aws := answer.aws_temp_credentials) is not None:
         options = {

@@ -1,7 +1,7 @@
 """A lake in a catalog, read by a SQL warehouse of the workspace: the third adapter of the port
 `lake.reader`.
 
-No session is started: texts go to the warehouse as they are, which is their dialect. Needs
+No session is started: texts go to the warehouse as they are, in its own dialect. Needs
 `mirrorlake[databricks]`, the connector of
 https://docs.databricks.com/dev-tools/python-sql-connector.html.
 """
@@ -30,28 +30,28 @@ _NAMED = re.compile(r"(?<![:\w]):(\w+)")
 
 
 class Cursor(Protocol):
-    """What is used of the connector's cursor."""
+    """The part of the connector's cursor that is used here."""
 
     def execute(self, text: str, parameters: dict[str, Any]) -> object:
         """Run a statement; `parameters` fills `:named` ones."""
 
     def fetchmany_arrow(self, size: int) -> pa.Table:
-        """The next rows, at most so many; none at the end."""
+        """The next rows, at most `size`; none at the end."""
 
     def close(self) -> None:
-        """Let go of the result."""
+        """Release the result."""
 
 
 class Connection(Protocol):
-    """What is used of its connection."""
+    """The part of its connection that is used here."""
 
     def cursor(self) -> Cursor:
         """A cursor for one statement."""
 
 
 class WarehouseLake(Reader):
-    """The tables of one catalog's schema. `connect` is called when the first statement comes, and
-    `errors` are what the connector raises."""
+    """The tables of one catalog's schema. `connect` is called for the first statement; `errors` are
+    the connector's exceptions."""
 
     engine: ClassVar[str] = "the SQL warehouse"
 
@@ -64,7 +64,8 @@ class WarehouseLake(Reader):
 
     @property
     def checkpoints(self) -> Path:
-        """See `Reader.checkpoints`: what reads by a warehouse neither lands nor produces."""
+        """See `Reader.checkpoints`: a process that reads by a warehouse neither lands nor
+        produces."""
         raise LakeError("a lake that a SQL warehouse reads has no checkpoints here")
 
     @cached_property
@@ -96,7 +97,7 @@ class WarehouseLake(Reader):
         return pa.RecordBatchReader.from_batches(first.schema, batches)
 
     def _parts(self, text: str, args: Mapping[str, object]) -> Iterator[pa.Table]:
-        """The result in parts; the first is there even without a row."""
+        """The result in parts; the first part comes even without a row."""
         named = set(_NAMED.findall(text))
         cursor = self._connection.cursor()
         try:
@@ -104,7 +105,7 @@ class WarehouseLake(Reader):
             part = cursor.fetchmany_arrow(_AT_ONCE)
             yield part
             if not part.num_columns:
-                return  # of a statement that makes something
+                return  # a statement without a result
             while part.num_rows and (part := cursor.fetchmany_arrow(_AT_ONCE)).num_rows:
                 yield part
         except self._errors as error:
