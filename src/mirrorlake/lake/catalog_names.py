@@ -117,7 +117,7 @@ def names_by_session(lake: Lake) -> CatalogNames:
 
 @contextmanager
 def catalog_answers(schema: str) -> Iterator[None]:
-    """Raise LakeError where a session, asked for what is in a schema, cannot say."""
+    """Raise LakeError where a session cannot say what is in a schema."""
     from mirrorlake.spark.causes import cause_of
     from mirrorlake.spark.failures import SPARK_FAILURES
     from mirrorlake.spark.metastore import metastore_error

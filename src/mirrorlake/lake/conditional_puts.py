@@ -1,7 +1,7 @@
 """Checks whether a store or a file system can hold a lake: a commit is a put, or a link, that fails
 where the file already exists.
 
-In a store that makes such a put all the same, two processes would overwrite each other's commits
+In a store that accepts such a put all the same, two processes would overwrite each other's commits
 without an error. A file system without links, as of a mounted bucket, takes no commits.
 """
 

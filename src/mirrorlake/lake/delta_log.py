@@ -168,7 +168,7 @@ class DeltaLog:
     def sync(self, behind: int, version: int) -> None:
         """Make the commits behind a version, up to another one, and the files that they name
         outlast a loss of power: delta-rs leaves both to the system. Raises OSError."""
-        if self.folder.in_store:  # which answers once it has them for good
+        if self.folder.in_store:  # a store answers once it has them for good
             return
         for number in range(behind + 1, version + 1):
             with suppress(FileNotFoundError):  # a checkpoint has taken its place

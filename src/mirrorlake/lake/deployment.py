@@ -1,4 +1,4 @@
-"""What the parts of a run, and of what operators decide and move, share."""
+"""What the parts of a run share, also with the commands by which operators decide and move."""
 
 from dataclasses import dataclass
 

@@ -279,7 +279,7 @@ class DuckLake(Reader):
 
     def _if_there(self, table: str, opened: Callable[[], DeltaTable]) -> DeltaTable | None:
         """The table that `opened` returns; None where the lake has no table of that name. In a
-        store, opening it tells."""
+        store, the attempt to open it tells."""
         if not self._root.in_store:
             return opened() if has_table(self._root, table) else None
         try:
@@ -318,7 +318,7 @@ class DuckLake(Reader):
 
     def keep(self, table: str, delta: DeltaTable) -> None:
         """Read a table from this snapshot until `refresh`."""
-        # These tell then whether it is still the newest.
+        # After `refresh`, these tell whether it is still the newest.
         self._marks[table] = self._log(table).mark_of(delta.version())
         self._reached_by[table] = self._root.options
         self._snapshots[table] = delta

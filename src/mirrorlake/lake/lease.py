@@ -55,8 +55,8 @@ def taken_over(work: str, lease: AnyLease) -> Fenced:
 
 class Lease:
     """The right to do `what`, such as `flow east->west`, in one lake: taken, or held for a block.
-    Raises LakeError for a lake that was opened to be read. `brief` is for a command: after it, it
-    is still known that the process that had the lease before was killed."""
+    Raises LakeError for a lake that was opened to be read. `brief` is for a command: once it gives
+    the lease back, it is still known that the holder before it was killed."""
 
     def __init__(self, lake: Lake, what: str, brief: bool = False) -> None:
         self.lock = _lock(lake.leases, what, brief)

@@ -96,7 +96,7 @@ def _use_files(lake: CatalogLake, names: CatalogNames, checkpoints: Path) -> Non
 
 
 def names_in_catalog(spark: "SparkSession", location: Location) -> CatalogNames:
-    """The names of the schema in a topology file, asked by a session; the schema is made if it is
+    """The names of the schema in a topology file, by a session; the schema is made if it is
     missing. Raises LakeError."""
     schema = schema_in_catalog(location)
     with catalog_answers(schema):

@@ -1,5 +1,5 @@
-"""Positions at the source of a flow that are of another log than the one in its map, as far as the
-lake knows: landing reports that some seconds after it happened, or when it begins."""
+"""Positions at the source of a flow that belong to another log than the one in its map, as far as
+the lake knows: landing reports that some seconds after it happened, or when it begins."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,8 @@ NOT_REPLICATED = "not replicated yet; this is the highest safe position"
 @dataclass(frozen=True)
 class OtherLogs:
     """What waits for an operator's decision, or was stopped by one: the `topics` that were made
-    again, and, for partitions whose log went back, the offset `since` which it is another one."""
+    again, and, for partitions whose log went back, the offset `since` which the log is another
+    one."""
 
     alias: str
     topics: frozenset[str]

@@ -171,7 +171,7 @@ def commit_at(
         log.file_of(version).create(text)
     except FileExistsError:
         return False
-    # Commits are deleted only below a checkpoint, which the hint names before.
+    # Commits are deleted only below a checkpoint, which the hint names first.
     if log.newest_checkpoint() > version and not _is_in(log, actions):
         raise FileNotFoundError(f"commit {version} of {log.table} lies behind its log")
     return True

@@ -13,7 +13,7 @@ from mirrorlake.lake.arrow_values import fill_null, int64
 from mirrorlake.lake.place import PARQUET, Place, place_of
 from mirrorlake.offsets.partition_ranges import StagedRange
 
-#: The columns of what an offset belongs to.
+#: The columns that an offset is counted within.
 PLACE = ("source_cluster", "topic", "partition", "generation")
 #: The most ranges that are written into a file's statistics: more would make a commit large, and
 #: are read from the file.

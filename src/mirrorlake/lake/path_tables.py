@@ -32,8 +32,8 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _ATTEMPTS = 10
-#: How many of its own commits to a table a process remembers. It reads the others to see who made
-#: them (`lake/other_writers.py`), several times a minute.
+#: How many of its own commits to a table a process remembers. It reads the others, a few a minute,
+#: to see who made them (`lake/other_writers.py`).
 _OWN_KNOWN = 1000
 #: Commits of one process to a table after which its small files are joined. An append takes 12 ms
 #: while there are few, and 50 ms when there are some hundred. With the files of two turns of
@@ -183,7 +183,7 @@ class PathTables:
 
     def compact(self, table: str) -> list[Place]:
         """Join small files into one, the newest rows first. Returns the replaced files, which no
-        longer belong to the table but still exist. Appends do not wait meanwhile."""
+        longer belong to the table but still exist. Appends do not wait."""
 
         def compacted(delta: DeltaTable) -> list[Place]:
             before = set(files_of(delta))
@@ -219,8 +219,7 @@ class PathTables:
 
     def write_log_checkpoint(self, table: str) -> None:
         """Write a checkpoint of a table's log, so that the table opens fast, and delete what the
-        log need not keep; from the long logs of `FOLLOWED` once an hour. Appends do not wait
-        meanwhile."""
+        log need not keep; from the long logs of `FOLLOWED` once an hour. Appends do not wait."""
         with self._keeping:
             delta = self.kept(table)
             self._checkpoint(table, delta)

@@ -40,8 +40,8 @@ def next_time(reader: Reader, query: str) -> datetime:
 
 def time_of_change(lake: Lake) -> datetime:
     """As `time_behind`, for a row of `changes`: behind the newest one when this process began, and
-    all that it recorded since. No other process answers these rows, so the lake is asked once: in a
-    store, asking costs each row two more requests."""
+    all that it recorded since. No other process responds to these rows, so the lake is asked once:
+    in a store, asking costs each row two more requests."""
     known = lake.changed_at
     lake.changed_at = next_time(lake.now, "newest_change") if known is None else time_behind(known)
     return lake.changed_at

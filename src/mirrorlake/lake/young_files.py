@@ -41,7 +41,7 @@ class Limits:
 YOUNG = Limits(4 << 20, 16 << 20, 64 << 20)
 ALL = Limits(64 << 20, 128 << 20, 256 << 20)
 #: What a row of `records` takes in memory beyond its size in a file, where one text stands for many
-#: rows, bytes.
+#: rows; bytes.
 _ROW_BYTES = 100
 _ORDER = [
     (name, "ascending") for name in ("source_cluster", "topic", "generation", "partition", "offset")
