@@ -86,7 +86,7 @@ class DuckRemoval:
         return self._lake.folder(self._rewrite.table)
 
     def _run(self, query: DuckQuery, before: str = "", behind: str = "") -> duckdb.DuckDBPyRelation:
-        """Values stand in the text: DuckDB would have the whole answer to a query with parameters
+        """Values stand in the text: DuckDB would hold the whole answer to a query with parameters
         in memory."""
 
         def value(placeholder: re.Match[str]) -> str:
