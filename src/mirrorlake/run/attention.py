@@ -1,4 +1,4 @@
-"""What of a status a person looks at first: how each flow stands in a word, and what needs
+"""The part of a status that a person reads first: the state of each flow in a word, and what needs
 attention. Pure."""
 
 from collections.abc import Mapping, Sequence
@@ -6,12 +6,12 @@ from typing import Any
 
 AnswerRow = Mapping[str, Any]
 
-#: Alerts, the most urgent first; any other kind comes behind them.
+#: Alerts, the most urgent first; any other kind comes after them.
 _URGENCY = (
     "not_running", "target_recreated", "target_behind", "map_gap", "stuck", "hanging_transaction",
     "heartbeat", "lag", "latency",
 )  # fmt: skip
-#: What is tried again all the time by who runs the flow.
+#: For incidents whose cause the process that runs the flow keeps trying again.
 _TRIED_AGAIN = (
     "nothing is to be decided: `mirrorlake run` tries it again, and it closes by itself once that "
     "comes through"
@@ -45,10 +45,10 @@ _BY_ITSELF: Mapping[str, str] = {
 
 
 def standing(flow: AnswerRow, quiet_seconds: float = 60.0, has_ended: bool = False) -> str:
-    """How a flow stands, by its row of `flow_status` with `enabled` and `paused`: disabled, paused,
-    never run, not sampled yet (in the first seconds of its first run), waiting for you, stopped
-    since a time (in UTC), running, or caught up; where two are true, both. After `quiet_seconds`
-    without a sample no process runs it, nor where it `has_ended`, as its lease says."""
+    """The state of a flow, by its row of `flow_status` with `enabled` and `paused`: disabled,
+    paused, never run, not sampled yet (in the first seconds of its first run), waiting for you,
+    stopped since a time (in UTC), running, or caught up; if two hold, both. After `quiet_seconds`
+    without a sample no process runs the flow, nor if it `has_ended` by its lease."""
     if flow.get("enabled") is False:
         return "disabled"
     if flow.get("paused"):
@@ -67,7 +67,7 @@ def standing(flow: AnswerRow, quiet_seconds: float = 60.0, has_ended: bool = Fal
 
 
 def attention(incidents: Sequence[AnswerRow], alerts: Sequence[AnswerRow]) -> list[str]:
-    """A sentence for each thing that needs attention, what is decided first in front."""
+    """A sentence for each thing that needs attention, incidents first."""
     sentences = [*(_incident(row) for row in sorted(incidents, key=lambda row: row["at"]))]
     return sentences + [
         _alert(row) for row in sorted(alerts, key=_urgency) if row["alert"] != "incident"
@@ -81,14 +81,14 @@ def _incident(row: AnswerRow) -> str:
 
 
 def what_helps(incident: AnswerRow) -> str:
-    """What to do about an open incident: the command that decides it, or what no decision
-    changes."""
+    """What to do about an open incident: the command that decides it, or the remedy if no decision
+    ends it."""
     return no_decision(incident["kind"]) or f"decide by: {resolving(incident)}"
 
 
 def no_decision(kind: str) -> str | None:
-    """What helps about a kind of incident that closes by itself, and that no decision ends while
-    its cause is there; None for one that is decided."""
+    """The remedy for a kind of incident that closes by itself, and that no decision ends while its
+    cause is there; None for a kind that is decided."""
     return _CONTROL if kind.startswith("control_") else _BY_ITSELF.get(kind)
 
 

@@ -1,5 +1,4 @@
-"""What operators learn of the control tasks of a flow: an incident per task, open as long as it
-fails."""
+"""Incidents of the control tasks of a flow: one per task, open as long as the task fails."""
 
 import logging
 import time
@@ -11,15 +10,15 @@ from mirrorlake.spark.causes import cause_of
 
 logger = logging.getLogger(__name__)
 
-#: How old what is known of open incidents may be, seconds: a process that died, or works beside
-#: this one, may have reported a task that comes through here.
+#: How old the known set of open incidents may be, seconds: a process that died, or works beside
+#: this one, may have reported a task that succeeds here.
 KNOWN_SECONDS = 60.0
 _PREFIX = "control_"
 
 
 class ControlIncidents:
-    """Reports tasks that failed twice in a row, and closes what is over, by the lake's open
-    incidents and not by what this process has seen. For one thread at a time; `clock` gives
+    """Reports tasks that failed twice in a row, and closes incidents that are over, by the lake's
+    open ones and not by what this process has seen. For one thread at a time; `clock` gives
     seconds."""
 
     def __init__(
@@ -33,12 +32,12 @@ class ControlIncidents:
         self._checked = float("-inf")
 
     def is_failing(self, task: str) -> bool:
-        """Whether its last turn failed."""
+        """Whether the task's last turn failed."""
         return task in self._failing
 
     def failed(self, task: str, error: BaseException) -> ReplicationError | None:
-        """A turn failed. Returns what an operator knows by now: nothing of the first failure, since
-        the next turn may go well."""
+        """Note that a turn failed. Returns the error that operators see: None for a first failure,
+        since the next turn may succeed."""
         logger.warning("flow %s: control of %s: %s", self._flow, task, cause_of(error))
         if task not in self._failing:
             self._failing.add(task)
@@ -51,13 +50,12 @@ class ControlIncidents:
         return problem
 
     def succeeded(self, task: str) -> None:
-        """A turn went well: an incident of it is over, whichever process recorded it."""
+        """Close the incident of a task that succeeded, whichever process opened it."""
         self._failing.discard(task)
         self._quietly(lambda: self._close({kind_of(task)}), task)
 
     def not_done(self, tasks: Iterable[str]) -> None:
-        """Close incidents of tasks that the flow does not have any more: of these alone it has
-        others."""
+        """Close incidents of tasks that the flow no longer has; `tasks` are those that it has."""
         done = {kind_of(task) for task in tasks}
         self._quietly(
             lambda: self._close({kind for kind in self._known() if kind not in done}),
@@ -71,7 +69,7 @@ class ControlIncidents:
             self._open -= over
 
     def _known(self) -> frozenset[str]:
-        """Kinds of open incidents about this flow's control."""
+        """The kinds of this flow's open control incidents."""
         if self._clock() - self._checked >= KNOWN_SECONDS:
             self._open = frozenset(
                 kind for kind in self._incidents.open_kinds(self._flow) if kind.startswith(_PREFIX)
@@ -80,11 +78,11 @@ class ControlIncidents:
         return self._open
 
     def _quietly(self, work: Callable[[], None], task: str) -> None:
-        """Control goes on where the lake takes no news just now: the next turn reports them
-        again."""
+        """Call `work`; if the lake does not take its rows now, control goes on, and the next turn
+        reports again."""
         try:
             work()
-        except Exception as error:  # noqa: BLE001 - of whatever kind: the task itself may be well
+        except Exception as error:  # noqa: BLE001 - the task itself may be well
             self._checked = float("-inf")
             logger.error(
                 "flow %s: news of control of %s were not written: %s",
@@ -95,5 +93,5 @@ class ControlIncidents:
 
 
 def kind_of(task: str) -> str:
-    """The kind of incident of a task."""
+    """The kind of a task's incident."""
     return _PREFIX + task.replace(" ", "_")

@@ -1,8 +1,8 @@
 """Control: what keeps the two sides of a flow alike beside records, each task at its own interval.
 
 A thread per flow, so that a slow cluster never holds up records. A task that fails is tried again
-at its next turn, or after RETRY_SECONDS if that is later; the failure is an incident until it comes
-through. A run with an end tries twice.
+at its next turn, or after RETRY_SECONDS if that is later; the failure is an incident until the task
+succeeds. A run with `--once` tries twice.
 """
 
 import logging
@@ -32,25 +32,24 @@ from mirrorlake.worker import Retry, Worker
 logger = logging.getLogger(__name__)
 
 HEARTBEATS, SAMPLES, TURN = "heartbeats", "samples", "turn"
-#: How often target topics are compared, at least, and refused records are looked at, seconds.
+#: How often target topics are compared at least, and refused records checked, seconds.
 CHECK_SECONDS = 10.0
-#: How often a source is asked for configs and ACLs that the flow does not keep alike, seconds.
+#: How often a source is asked for configs and ACLs that the flow does not sync, seconds.
 NOTES_SECONDS = 60.0
-#: How long a task that failed waits at least, seconds: heartbeats would otherwise complain every
-#: second.
+#: The least pause of a task that failed, seconds: heartbeats would otherwise complain every second.
 RETRY_SECONDS = 10.0
-#: How many times the CPU time of a turn it is at least until the next one of the same task: of
-#: thousands of partitions or groups each takes a twentieth of a core, and comes less often.
+#: A task's next turn comes after at least this many times the CPU time of its last one: with
+#: thousands of partitions or groups each task takes a twentieth of a core, and runs less often.
 SHARE = 20.0
-#: How long commands may move groups, seconds, until operators hear that the flow moves none.
+#: How long commands may move groups, seconds, until operators learn that the flow moves none.
 MOVED_SECONDS = 1800.0
 
 
 @dataclass
 class ControlTask:
-    """Something to do every `seconds`, and less often where a turn of it takes long: `spent` is the
-    CPU time of the last one. `due` is when next, by the monotonic clock. Not `once`: only while it
-    runs."""
+    """A task that runs every `seconds`, and less often if a turn takes long. `spent` is the CPU
+    time of the last turn, `due` the time of the next one by the monotonic clock. A task that is not
+    `once` runs only in the loop, not at the end of a run."""
 
     name: str
     seconds: float
@@ -60,17 +59,17 @@ class ControlTask:
     spent: float = 0.0
 
     def next_due(self, now: float, spent: float, pause: float) -> None:
-        """Take a turn's CPU time, of this thread, and wait for `pause` seconds at least. By the
-        smaller one of two: the first turn has to learn what later ones know."""
+        """Note a turn's CPU time, of this thread, and wait at least `pause` seconds. The smaller of
+        the last two turns counts: a first turn has to learn what later ones know."""
         self.spent, before = spent, self.spent
         self.due = now + max(pause, self.seconds, SHARE * min(spent, before))
 
 
 class ControlLoop:
-    """The control tasks of one flow. `run_once` does each one time, `thread` all of them until it
+    """The control tasks of one flow. `run_once` does each task once, `thread` repeats them until it
     is stopped.
 
-    `errors` is what a run with an end could not do; incidents have it too.
+    `errors` are the failures of a run with `--once`, which are incidents as well.
     """
 
     def __init__(
@@ -104,10 +103,10 @@ class ControlLoop:
         self._sampled = sampled or (lambda flow, lag: None)
         self.errors: list[ReplicationError] = []
         self._incidents = ControlIncidents(flow.name, event_log)
-        self._acls_left: Mapping[Acl, str | None] | None = None  # not checked yet
-        self._moved_since: float | None = None  # by commands, in each turn since then
+        self._acls_left: Mapping[Acl, str | None] | None = None  # None: not checked yet
+        self._moved_since: float | None = None  # since when commands move groups at each turn
         self._tasks = self._made()
-        self._begun: list[ControlTask] | None = None  # those of the thread
+        self._begun: list[ControlTask] | None = None  # the thread's tasks
         retry = Retry(report=lambda failure: self._incidents.failed(TURN, failure.error))
         self.thread = Worker(
             f"control of flow {flow.name}", self._turn, retry, in_words=as_mirrorlake_error
@@ -121,8 +120,8 @@ class ControlLoop:
         def add(name: str, seconds: float, work: Callable[[], object], once: bool = True) -> None:
             tasks.append(ControlTask(name, seconds, work, once=once))
 
-        # New topics are made with theirs (`TargetTopics.refresh`): these are about what changes
-        # later.
+        # `TargetTopics.refresh` gives new topics their ACLs and configs: these tasks follow later
+        # changes.
         if settings.sync_topic_acls_enabled:
             add("acls", settings.sync_topic_acls_interval_seconds, self._sync_acls)
         if not (settings.sync_topic_acls_enabled and settings.sync_topic_configs_enabled):
@@ -159,8 +158,8 @@ class ControlLoop:
         return tasks
 
     def _sync_acls(self) -> None:
-        """Keep ACLs alike; what was made under another policy waits for an operator, who hears
-        when it changes."""
+        """Sync ACLs. Those that were made under another policy wait for an operator, who learns of
+        each change of these."""
         self._flow_worker.targets.kept_alike.sync_acls()
         acls = self._flow_worker.targets.acls
         if acls.left is None or acls.left == self._acls_left:
@@ -174,9 +173,9 @@ class ControlLoop:
         self._acls_left = acls.left
 
     def _sync_groups(self) -> None:
-        """Set positions of groups. While a command moves groups that waits for the next turn; a run
-        with an end, which has none, has not done it, nor has one that waits for a command that does
-        not end."""
+        """Set positions of groups. While a command moves groups, this waits for the next turn. It
+        fails in a run with `--once`, which has no next turn, and when the command does not end
+        within MOVED_SECONDS."""
         try:
             self.groups.target.sync()
         except LeaseTaken as taken:
@@ -195,8 +194,8 @@ class ControlLoop:
         self._do_all([task for task in self._tasks if task.once])
 
     def sample(self) -> None:
-        """Write one sample of where every partition is; none of a flow that ended with an error, or
-        it would look as if it ran."""
+        """Write one sample of each partition's positions. A flow that ended with an error gets
+        none, or it would look as if it ran."""
         if self._flow_worker.thread.error is not None and not self.thread.stopping.is_set():
             return
         lag = self._sampler.sample(self._flow_worker.snapshot)
@@ -204,12 +203,12 @@ class ControlLoop:
             self._sampled(self.flow.name, lag)
 
     def finish(self) -> None:
-        """A last sample, of where the flow ended."""
+        """Take a last sample, at the flow's end."""
         self._sampler.ask_for_all()
         self._do_all([self._sampling()])
 
     def _turn(self) -> float:
-        """Do what is due; returns how long it is until the next task is, in seconds."""
+        """Do the tasks that are due; return the seconds until the next one is."""
         tasks = self._begun = self._begun or self._begin()
         for task in tasks:
             if not self.thread.stopping.is_set() and time.monotonic() >= task.due:
@@ -235,15 +234,14 @@ class ControlLoop:
         return tasks
 
     def _do_all(self, tasks: Sequence[ControlTask]) -> None:
-        """Do tasks at the end of a run, which has no next turn."""
+        """Do tasks at the end of a run, where they have no next turn."""
         for task in tasks:
             self._do(task)
         problems = [self._do(task) for task in tasks if self._incidents.is_failing(task.name)]
         self.errors += [problem for problem in problems if problem is not None]
 
     def _do(self, task: ControlTask) -> ReplicationError | None:
-        """Give a task its turn; returns what an operator has to know of it, if it failed before
-        too."""
+        """Run a task once; return the error that operators see, if the turn before failed too."""
         try:
             task.work()
         except Exception as error:  # noqa: BLE001 - the other tasks go on, and it is an incident
@@ -255,8 +253,8 @@ class ControlLoop:
 def beat_once(
     flow: ResolvedFlow, connections: Connections, event_log: EventLog
 ) -> ReplicationError | None:
-    """One heartbeat of a flow for a run with an end, by two attempts; returns what an operator has
-    to know."""
+    """Write one heartbeat of a flow, in a run with `--once`, by at most two attempts; return the
+    error that operators see."""
     if not flow.settings.emit_heartbeats_enabled:
         return None
     news = ControlIncidents(flow.name, event_log)

@@ -1,5 +1,5 @@
-"""Edits of the topology file of a running replicator: taken over, or reported with why they are not
-in force."""
+"""Edits of the topology file of a running replicator: put in force, or reported with the reason why
+they are not."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +23,7 @@ EDIT = "topology_edit"
 
 class Edits:
     """Follows the file that `watch` watches. `chosen` are the flows that `--flow` named, None for
-    all; `apply` makes what runs what a preflight wants."""
+    all; `apply` makes the flows run that a preflight wants."""
 
     def __init__(
         self,
@@ -41,11 +41,11 @@ class Edits:
         self._unreported: tuple[Sequence[ResolvedFlow], ReplicationError] | None = None
 
     def take_over(self, connections: Connections, flows: Sequence[ResolvedFlow]) -> None:
-        """Take over an edit, if there is one, where these run. An invalid one is reported, one that
-        cannot be in force yet (a cluster does not answer, a secret is missing) waits; meanwhile the
-        old one stays in force.
+        """Put an edit in force, if there is one, while `flows` run. An invalid one is reported, one
+        that cannot be in force yet (a cluster does not answer, a secret is missing) waits;
+        meanwhile the old one stays in force.
 
-        Raises what reading the file, or telling of it, raises: the next call does that again.
+        Raises the errors of reading the file, or of reporting: the next call does that again.
         """
         if self._unreported is not None:
             self._tell(*self._unreported)
@@ -69,7 +69,7 @@ class Edits:
             if waiting is not None:
                 self._watch.wait(waiting)
             elif not isinstance(error, TopologyError):
-                raise  # the file could not be read, which says nothing about an edit
+                raise  # the file could not be read: that is no error of an edit
             self._not_in_force(
                 flows, error, "" if waiting is None else "; it is tried again until it succeeds"
             )
@@ -80,14 +80,14 @@ class Edits:
     def _not_in_force(
         self, flows: Sequence[ResolvedFlow], error: BaseException, later: str
     ) -> None:
-        """Say that what runs is not what the file says: in the log once, and as an incident while
-        that is so."""
+        """Report that the file's content is not in force: once in the log, and as an incident for
+        as long as that is so."""
         path = self._watch.path
         problem = as_mirrorlake_error(error, f"the edit of {path}")
         is_news = not self._watch.again
         if is_news:
             logger.error("%s; what ran before goes on unchanged%s", problem, later)
-        # First of all: it is tried again where the lake takes no news just now.
+        # First: it is reported again later if the lake takes no rows just now.
         self._tell(flows, ReplicationError(f"the edited {path} is not in force: {problem}{later}"))
         if is_news and isinstance(problem, TopologyError):
             self._note(flows, "refused", str(problem))
@@ -108,8 +108,8 @@ class Edits:
 def wanted_flows(
     topology: Topology, before: Topology, chosen: tuple[str, ...] | None
 ) -> list[ResolvedFlow]:
-    """The flows that are to run by an edit. Raises TopologyError for what only a start may
-    change."""
+    """The flows that an edit wants to run. Raises TopologyError for a change that needs a new
+    start."""
     if topology.lake != before.lake:
         raise TopologyError("lake cannot be changed while running: stop and start again")
     if topology.availability != before.availability:
@@ -131,8 +131,8 @@ def in_force(
     flows: Iterable[ResolvedFlow],
     before: Iterable[str] = (),
 ) -> None:
-    """The topology file is in force: close the incidents that say it is not, of these flows, of
-    those that ran `before` and of those that are gone."""
+    """The topology file is in force: close the incidents that report that it is not, for these
+    flows, for those that ran `before`, and for those that the file no longer has."""
     here = {*before, *(flow.name for flow in flows)}
     known = connections.topology.flows
     event_log.incidents.close(

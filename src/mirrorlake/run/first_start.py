@@ -1,5 +1,5 @@
-"""The first start of a flow: from where on it mirrors what is there then (`start`), noted before
-anything is read."""
+"""The first start of a flow: the offsets from which it mirrors what is there then (`start`), noted
+before anything is read."""
 
 import logging
 from collections.abc import Collection, Mapping
@@ -22,11 +22,11 @@ logger = logging.getLogger(__name__)
 def note_starts_known(
     deployment: Deployment, flows: Collection[ResolvedFlow], once: bool
 ) -> list[str]:
-    """Note, for each flow that never ran, where it begins in each partition that is there now. What
-    was noted before stays, whatever `start` says by now.
+    """Note, for each flow that never ran, its first offset in each partition that exists now. A
+    flow's earlier note stays, whatever `start` is by now.
 
-    Returns the flows of which that is not known: these wait, which operators hear, and are not
-    landed for. Raises what keeps all of them from it, or one of a run with an end (`once`).
+    Returns the flows whose first offsets are not known: each waits with an open incident, and
+    nothing is landed for it. Raises if that holds for all flows, or for one of a run with `once`.
     """
     problems: dict[str, MirrorlakeError] = {}
     for flow in flows:
@@ -43,10 +43,10 @@ def note_starts_known(
 
 
 def note_first_start(deployment: Deployment, flow: ResolvedFlow) -> None:
-    """The same of one flow.
+    """Note the first offsets of one flow, unless it has started before.
 
-    Raises ClusterUnusable, or ReplicationError where a partition's leader does not answer: who
-    begins without knowing where would bring what was not asked for, or lose what comes meanwhile.
+    Raises ClusterUnusable, or ReplicationError if a partition's leader does not answer: a flow that
+    began without a known offset would mirror too much, or lose what comes meanwhile.
     """
     lake = deployment.lake
     if has_started(lake, flow.name):
@@ -56,8 +56,8 @@ def note_first_start(deployment: Deployment, flow: ResolvedFlow) -> None:
     if asked != "earliest":
         generations = generations_of(lake, flow.source)
         source = deployment.connections.admin(flow.source)
-        # Offsets are of a topic as it is now: one that is made again before landing notes it would
-        # be mirrored from them on, without what begins it. So which one it is is asked before them.
+        # Topic ids are asked for before the offsets: the offsets of a topic that is made again
+        # before landing notes it would otherwise cut off the start of the new one.
         selected = _selected(source, flow)
         there, _ = source.identities(sorted(selected.keys() - generations.topics.keys()))
         firsts = _firsts(source, flow, selected)

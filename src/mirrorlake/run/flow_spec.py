@@ -1,5 +1,5 @@
-"""What a flow's producer is given when it begins: settings, names, what waits or was given up,
-provenance."""
+"""The specification of a flow's producer at its begin: settings, names, partitions that wait or
+were given up, provenance."""
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -34,7 +34,7 @@ def flow_spec(
     on_refused: Callable[[Sequence[TargetRefused]], None],
     on_parked: Callable[[Sequence[PartitionGeneration]], None],
 ) -> FlowSpec:
-    """What a flow is produced by, as of now: what follows the stage must not change under its feet.
+    """The spec of a flow as of now: it must not change while the producer follows the stage.
 
     Args:
         flow, lake, targets: the flow.
@@ -42,8 +42,8 @@ def flow_spec(
         clients: settings of the admin client and of the producer.
         closed: topics that must not be produced.
         reader: how tasks read the stage: auto, files or rows.
-        provenance: what is written into headers.
-        on_refused: gets what the target refuses.
+        provenance: what is written into headers, if anything.
+        on_refused: gets the refusals of the target.
         on_parked: gets the partitions that go on behind refused records.
     """
     settings = flow.settings
@@ -83,13 +83,13 @@ def flow_spec(
 
 
 def producer_settings(flow: ResolvedFlow, cluster: Settings) -> Settings:
-    """A flow's settings over those that its target's block has for all producers."""
+    """A flow's producer settings, laid over those of its target's block for all producers."""
     codec = flow.settings.compression
     return cluster if codec is None else {**cluster, COMPRESSION: codec}
 
 
 def provenance_of(flow: ResolvedFlow, deployment: Deployment) -> Provenance | None:
-    """What a flow writes into headers; None where it writes nothing. Raises ClusterUnusable."""
+    """What a flow writes into headers; None for nothing. Raises ClusterUnusable."""
     if flow.settings.provenance == "none":
         return None
     ids = _cluster_ids(flow, deployment)
@@ -97,8 +97,8 @@ def provenance_of(flow: ResolvedFlow, deployment: Deployment) -> Provenance | No
 
 
 def _cluster_ids(flow: ResolvedFlow, deployment: Deployment) -> dict[str, str]:
-    """Ids of both clusters by alias; of a source that cannot be asked the one that the lake knows
-    it by."""
+    """The ids of both clusters by alias; for a source that cannot be asked, the id that the lake
+    knows."""
     source, target, connections = flow.source, flow.target, deployment.connections
     try:
         return connections.identify([target, source])

@@ -40,9 +40,9 @@ logger = logging.getLogger(__name__)
 
 #: How often a flow looks for new commits in a folder, and for those of this process, seconds.
 LOOK_SECONDS = 0.05
-#: How long a caller who wants to know where the flow is waits for its next poll, seconds.
+#: How long `FlowWorker.snapshot` waits for the flow's next poll, seconds.
 SNAPSHOT_SECONDS = 5.0
-#: Incidents of a flow that are over when it comes through again.
+#: Incidents of a flow that are closed once it completes a poll again.
 TRANSIENT_KINDS = ("flow_stopped", "fenced", "flow_waits", "cluster_unreachable")
 
 
@@ -50,7 +50,7 @@ class FlowWorker:
     """Produces a flow until `thread` is stopped, or until the landing has ended and all is
     produced.
 
-    To the flow's consumer groups it is their `groups.running_flow.RunningFlow`.
+    Its consumer groups see it as their `groups.running_flow.RunningFlow`.
     """
 
     def __init__(
@@ -96,23 +96,23 @@ class FlowWorker:
         self._losses = 0
         self._closed: frozenset[str] | None = None
         self._lease = lease
-        #: How often this process began to be the only one that may produce the flow.
+        #: How many times this process has taken the flow's lease.
         self.tenures = 0
 
     @property
     def error(self) -> MirrorlakeError | None:
-        """What an operator has to know: what ended the flow, or the first thing that waits for a
+        """The error that ended the flow, or else the first one that waits for an operator's
         decision."""
         return self.thread.error or self._stopped.error
 
     def snapshot(self) -> Snapshot | None:
-        """Where the flow is after its next poll, or at its end; None if it does not come to one in
+        """The flow's positions after its next poll, or at its end; None if no poll completes in
         time."""
         ended = self.thread.ended.is_set()
         return self._snapshots.last if ended else self._snapshots.next(SNAPSHOT_SECONDS)
 
     def reached(self, keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, Reached] | None:
-        """How far the flow is in partitions; None when it does not come to a poll in time."""
+        """How far the flow has come in partitions; None if no poll completes in time."""
         snapshot = self.snapshot()
         if snapshot is None:
             return None
@@ -129,8 +129,7 @@ class FlowWorker:
         }
 
     def mirrors(self, topic: str) -> bool:
-        """Whether the flow selects a topic of its source; it may be paused, or refused, all the
-        same."""
+        """Whether the flow selects a source topic, even one that is paused or refused."""
         return self.targets.selection.selects(topic)
 
     def refuses(self, topic: str) -> bool:
@@ -138,16 +137,15 @@ class FlowWorker:
         return self.targets.remote_topic(topic) is None
 
     def losses(self) -> int:
-        """How often what the target has lost was taken out of the map."""
+        """How many times records that the target had lost were taken out of the map."""
         return self._losses
 
     def made_again(self) -> set[str]:
-        """Topics of the source that were made again, and wait for an operator, or were stopped by
-        one."""
+        """Source topics that were made again and wait for an operator, or that one has stopped."""
         return self._event_log.incidents.made_again(self.flow.name)
 
     def generation(self, key: TopicAndPartition) -> int:
-        """In which generation of its topic a partition is landed now."""
+        """The generation of its topic in which a partition is landed now."""
         return self._landing.generations().generation(key)
 
     def generations(self) -> CurrentGenerations:
@@ -158,8 +156,8 @@ class FlowWorker:
         return None if self._with_lease() else 0.0
 
     def _note_closed(self) -> None:
-        """At the end, a topic that gets nothing for now is what an operator has to know; so it is
-        where a run with an end was too late to begin what was decided."""
+        """Report, at the end, topics that get no records for now, and decisions that a run with
+        `--once` was too late to act on."""
         for why in self.targets.closed().values():
             self._stopped.note(why)
         for topic in sorted(self.targets.decided()) if self.once else ():
@@ -167,7 +165,7 @@ class FlowWorker:
             self._stopped.note(ReplicationError(f"{text}: run it once more", topic=topic))
 
     def _with_lease(self) -> bool:
-        """Produce as the only process that does. True at the end, False to begin again."""
+        """Produce while holding the lease. Returns True at the end, False to begin again."""
         self._lease.take()
         self.tenures += 1
         try:
@@ -177,8 +175,8 @@ class FlowWorker:
             self._lease.release()
 
     def _refresh(self) -> None:
-        """Make the target's topics, and those alike that are there. What is staged is produced even
-        while the source does not answer."""
+        """Create the target's missing topics, and keep the existing ones alike. Staged records are
+        produced even while the source does not answer."""
         try:
             self.targets.refresh()
             self.targets.kept_alike.sync()
@@ -212,9 +210,9 @@ class FlowWorker:
                 wanted = self._snapshots.wanted
                 if not self._lease.held:
                     raise taken_over(work_of_flow(self.flow.name), self._lease)
-                # Asked for before the poll: what was landed by then is produced once the poll finds
-                # nothing. And before it the generations: what an older one covered must not be
-                # taken for what a newer one did.
+                # Before the poll: what was landed by then is produced once the poll finds nothing.
+                # The generations come first: offsets covered in an older one must not count for a
+                # newer one.
                 generations = self._landing.generations()
                 covered = self._landing.covered() if wanted or ended else {}
                 known = self._lake.known_version("records")
@@ -226,10 +224,10 @@ class FlowWorker:
                     self._failures.batch_done()
                     self._report_batch(self.flow.name, report)
                 if producer.has_mapped:
-                    # a batch whose rows do not come into the map would be made again for ever
+                    # else a batch whose map rows cannot be written would be retried for ever
                     self.thread.succeeded()
                 if not reported:
-                    # it came through a poll, which does not need to have anything to produce
+                    # any completed poll counts, even one with nothing to produce
                     self._event_log.incidents.close_kinds([self.flow.name], TRANSIENT_KINDS)
                     reported = True
                 last = self.thread.stopping.is_set() or (ended and report is None)
@@ -252,8 +250,8 @@ class FlowWorker:
             producer.close()
 
     def _rest(self, known: int | None) -> None:
-        """Wait until it is time to look for what others landed; or until this process has landed
-        something since it had come by version `known`, or is asked for something."""
+        """Wait until it is time to look for commits of other processes, until this process has
+        committed after version `known` of `records`, or until a caller asks for something."""
         pace, landing = self._connections.topology.lake.pace, self._landing
         until = time.monotonic() + (pace.looks if landing.lands else pace.looks_elsewhere)
         while not self.thread.stopping.wait(LOOK_SECONDS) and time.monotonic() < until:
@@ -273,41 +271,41 @@ class FlowWorker:
         return limits_of(self._connections.admin(self.flow.target), topics)
 
     def _small_batch(self) -> int:
-        """Up to how many records a batch is produced by this process itself."""
+        """The most records in a batch that this process produces itself."""
         return self._connections.topology.clusters[self.flow.source].landing.small_batch_records
 
     def refresh_topics(self) -> None:
-        """Follow the source's topics; produce those that the target makes only now from where the
-        map ends."""
+        """Follow the source's topics. Those whose target topic is made only now are produced from
+        the map's end."""
         self.targets.refresh(begins=False)
         self._begin_anew_if_different()
 
     def check_targets(self) -> None:
-        """Notice target topics that are gone, or were made again, and what was decided about
+        """Notice target topics that are gone or were made again, and what an operator decided about
         them."""
         self.targets.check()
         self._begin_anew_if_different()
 
     def _begin_anew_if_different(self) -> None:
-        """Restart the flow if it leaves out other topics than those that must not be produced now,
-        or if an operator has decided how some go on."""
+        """Restart the flow if the set of topics that it must not produce has changed, or if an
+        operator has decided how some go on."""
         if self._closed is not None and (
             self._closed != self.targets.closed().keys() or self.targets.decided()
         ):
             self._again.set()
 
     def begin_anew(self) -> None:
-        """Let the flow find out what the target has, as at a start."""
+        """Restart the flow, so that it asks again what the target has."""
         self._again.set()
 
     def target_generation(self, topic: str) -> int | None:
-        """Which generation of its target topic a source topic is produced to; None where it is
-        over, and no other one has begun."""
+        """The target topic's generation that a source topic is produced to; None if that one is
+        over and no other has begun."""
         return self.targets.target_generation(topic)
 
     def check_refused(self) -> None:
-        """Close incidents of refused records that were taken since, and go on where an operator
-        decided so."""
+        """Close incidents of refused records that the target has taken since, and go on where an
+        operator decided so."""
         self._stopped.check(self._snapshots.last)
 
     def _spec(self, decided: Decided, clients: tuple[Settings, Settings]) -> FlowSpec:

@@ -1,4 +1,4 @@
-"""What of the flows of a topology file runs in this process: what it has the lease of."""
+"""The flows of a topology file that run in this process: those whose lease it holds."""
 
 import logging
 import time
@@ -25,8 +25,8 @@ from mirrorlake.worker import PAUSES, Worker
 
 logger = logging.getLogger(__name__)
 
-#: How long a flow waits that could not begin, or was fenced while it had the lease: the first time
-#: in a row, the second, … seconds; and from which age on a failure is none of that row.
+#: How long a flow that could not begin, or was fenced while it held the lease, waits after its
+#: first, second, … setback in a row, seconds; and the age from which a setback no longer counts.
 SETBACK_PAUSES = (0.0, *PAUSES)
 IN_A_ROW_SECONDS = 60.0
 
@@ -36,25 +36,25 @@ Sampled = Callable[[str, FlowLag], None]
 
 @dataclass(frozen=True)
 class Running:
-    """What runs for one flow."""
+    """The workers of one flow."""
 
     worker: FlowWorker
     control: ControlLoop
     lease: AnyLease
 
     def stop(self) -> None:
-        """Ask for the end of both."""
+        """Ask both to end."""
         self.control.thread.stop()
         self.worker.thread.stop()
 
     def join(self, seconds: float | None = None) -> bool:
-        """Wait for the end of both; returns whether it has come."""
+        """Wait until both have ended; returns whether they have."""
         return self.worker.thread.join(seconds) and self.control.thread.join(seconds)
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """A flow that is to run as soon as its lease is this process's."""
+    """A flow that runs as soon as this process holds its lease."""
 
     flow: ResolvedFlow
     lease: AnyLease
@@ -62,16 +62,16 @@ class _Wanted:
 
 
 class _Setback(NamedTuple):
-    """How often in a row a flow did not come to run, and when, by time.monotonic(), it begins
-    again."""
+    """How many times in a row a flow did not come to run, and when it begins again, by
+    time.monotonic()."""
 
     times: int
     until: float
 
 
 class FlowsHere:
-    """For the thread of a replicator. `once` runs flows up to an end; `reader` is how their tasks
-    read the stage."""
+    """The flows of a replicator, for its thread. `once` runs flows up to an end; `reader` is how
+    their tasks read the stage."""
 
     def __init__(
         self,
@@ -88,12 +88,12 @@ class FlowsHere:
         self._once, self._reader = once, reader
         self._report, self._sampled = report, sampled
         self.running: dict[str, Running] = {}
-        #: What flows ended with that were stopped by an edit.
+        #: The errors of flows that an edit stopped.
         self.errors: list[MirrorlakeError] = []
         self._wanted: dict[str, _Wanted] = {}
         self._given_up: list[tuple[str, Running]] = []
         self._setbacks: dict[str, _Setback] = {}
-        #: Flows of which this process has had the lease.
+        #: Flows whose lease this process has held.
         self._had: set[str] = set()
 
     @property
@@ -103,20 +103,20 @@ class FlowsHere:
 
     @property
     def tenures(self) -> dict[str, tuple[FlowWorker, int]]:
-        """Who runs a flow here that has had its lease, and how often it has taken that."""
+        """The worker of each flow here whose lease was taken, and how many times it was."""
         workers = {name: running.worker for name, running in self.running.items()}
         return {name: (one, one.tenures) for name, one in workers.items() if one.tenures}
 
     @property
     def all_ended(self) -> bool:
-        """Whether all that it runs has come to its end, and it stands by for nothing."""
+        """Whether all flows here have ended, and this process stands by for none."""
         return self._wanted.keys() == self.running.keys() and all(
             running.worker.thread.ended.is_set() and not self._is_interrupted(name, running)
             for name, running in self.running.items()
         )
 
     def keep(self, wanted: Mapping[str, ResolvedFlow], preflight: Preflight) -> None:
-        """End what is not wanted any more, or is another flow by now."""
+        """End flows that are no longer wanted, or that have changed."""
         for name, before in list(self._wanted.items()):
             same = name in wanted and _made_of(before.flow, before.preflight) == _made_of(
                 wanted[name], preflight
@@ -129,8 +129,8 @@ class FlowsHere:
                 self._leases.give_up(work_of_flow(name))
 
     def halt(self, names: Iterable[str]) -> None:
-        """Wait for the end of what flows do here, so that they report nothing more. None of them
-        begins again, as long as it is wanted."""
+        """Stop flows here and wait until they have ended, so that they report nothing more. A flow
+        does not begin again while it is wanted."""
         for name in names:
             if name in self.running:
                 self.running[name].stop()
@@ -142,8 +142,8 @@ class FlowsHere:
             self._wanted[name] = _Wanted(flow, self._leases.of_flow(flow), preflight)
 
     def follow(self, deployment: Deployment) -> list[str]:
-        """Run what this process has the lease of, and nothing else; returns what began. One that
-        cannot begin holds up no other: it waits, and is an incident until it comes through."""
+        """Run the flows whose lease this process holds, and no others; returns those that began. A
+        flow that cannot begin holds up no other: it waits, and is an incident until it runs."""
         for name, running in list(self.running.items()):
             if self._is_interrupted(name, running):
                 running.stop()
@@ -163,9 +163,9 @@ class FlowsHere:
         return [name for name in due if self._begins(name, deployment)]
 
     def _is_interrupted(self, name: str, running: Running) -> bool:
-        """Whether a flow is to run anew here, once this process has its lease again. Where two
-        processes of one flow are a mistake, that is so of one that this process ran: another one
-        has taken the lease between two attempts, as a command does for a moment."""
+        """Whether a flow has to start anew here once this process holds its lease again. If leases
+        are locks, that holds only for a flow that ran here: another process, such as a command,
+        took the lease for a moment between two attempts."""
         if self._once:
             return False
         if running.lease.stands_by:
@@ -189,33 +189,32 @@ class FlowsHere:
         return name in self._setbacks and time.monotonic() < self._setbacks[name].until
 
     def _set_back(self, name: str, problem: MirrorlakeError, deployment: Deployment) -> None:
-        """Let a flow wait, longer each time; operators hear of one that does so for long."""
+        """Let a flow wait, longer each time; an incident reports one that waits for long."""
         now, before = time.monotonic(), self._setbacks.get(name, _Setback(0, 0.0))
         times = before.times + 1 if now < before.until + IN_A_ROW_SECONDS else 1
         pause = SETBACK_PAUSES[min(times, len(SETBACK_PAUSES)) - 1]
         self._setbacks[name] = _Setback(times, now + pause)
         logger.error("flow %s: %s; it begins again in %.0f s", name, problem, pause)
-        # of one that another process has there is nothing to do: it is healthy
+        # a flow that another process runs is healthy
         if times > QUIET_FAILURES and not isinstance(problem, LeaseTaken):
-            try:  # it closes when the flow comes through, here or in another process
+            try:  # the incident closes when the flow runs, here or in another process
                 deployment.event_log.incidents.open(name, "flow_waits", problem)
             except Exception as error:  # noqa: BLE001 - the next setback reports it
                 logger.error("%s", as_mirrorlake_error(error, f"reporting of flow {name}"))
 
     def stop(self) -> None:
-        """Ask for the end of all."""
+        """Ask all flows to end."""
         for running in self.running.values():
             running.stop()
 
     @property
     def producing(self) -> dict[str, Worker]:
-        """The threads that produce, by what they have the lease of."""
+        """The producing threads, by the names of their leases."""
         return {work_of_flow(name): each.worker.thread for name, each in self.running.items()}
 
     def end(self) -> list[MirrorlakeError]:
-        """Wait for the end of all, each with a sample of where it is, unless another process goes
-        on; of a run with an end, control does each of its tasks once. Returns what did not end in
-        order."""
+        """Wait until all flows have ended, each with a last sample unless another process goes on
+        with it; with `once`, control does each of its tasks once. Returns the errors."""
         for name, running in self.running.items():
             running.worker.thread.join()
             if self._once:
@@ -229,14 +228,14 @@ class FlowsHere:
         return [*self.errors, *_errors(self.running.values())]
 
     def is_deserted(self, name: str) -> bool:
-        """Whether no process runs a flow, or stands by for it, once this one does not."""
+        """Whether no process runs a flow, or stands by for it, once this one has ended it."""
         running = self.running.get(name)
         error = None if running is None else running.worker.thread.error
         return not isinstance(error, Fenced | LeaseTaken) and self._leases.is_deserted(name)
 
     def _start(self, wanted: _Wanted, deployment: Deployment) -> None:
         flow = wanted.flow
-        deployment.event_log.states.forget(flow.source)  # who ran it before may have noted some
+        deployment.event_log.states.forget(flow.source)  # another process may have noted some
         worker = FlowWorker(
             flow,
             deployment,
@@ -254,7 +253,7 @@ class FlowsHere:
             worker.thread.start()
             if not self._once:
                 control.thread.start()
-        except BaseException:  # a host may have no thread more; else nothing would start it again
+        except BaseException:  # e.g. no more threads; else nothing would start it again
             running.stop()
             self._given_up.append((flow.name, running))
             raise
@@ -269,7 +268,7 @@ class FlowsHere:
 
 
 def _errors(ended: Iterable[Running]) -> list[MirrorlakeError]:
-    """What flows have to tell operators behind their end, records first."""
+    """The errors that flows ended with, those about records first."""
     known = [*ended]
     errors = [running.worker.error for running in known]
     errors += [running.control.thread.error for running in known]
@@ -277,12 +276,12 @@ def _errors(ended: Iterable[Running]) -> list[MirrorlakeError]:
 
 
 def _is_over(running: Running) -> bool:
-    """Whether another process has the lease, or took over and had it for a moment."""
+    """Whether another process holds the lease, or fenced this one and held it for a moment."""
     return not running.lease.held or isinstance(running.worker.thread.error, Fenced)
 
 
 def _made_of(flow: ResolvedFlow, preflight: Preflight) -> object:
-    """All of a topology that a running flow depends on: if it changes, the flow is restarted."""
+    """All parts of a topology that a running flow depends on: if one changes, the flow restarts."""
     topology = preflight.connections.topology
     ends = [topology.clusters[alias] for alias in (flow.source, flow.target)]
     return flow, ends, topology.aliases, dict(preflight.left_out.get(flow.name, {}))

@@ -1,8 +1,8 @@
-"""A lease that Kafka keeps: the processes that may do something are members of a consumer group,
-and who has the partition of its topic does it (docs/high_availability.md).
+"""A lease that Kafka keeps: the processes that may do a piece of work are members of a consumer
+group, and the one that has the partition of its topic does it (docs/high_availability.md).
 
-Membership decides only who tries. That nothing is written twice is decided by the target's
-transactions, and by Delta's commits, as without it.
+Membership decides only which process tries. The target's transactions and Delta's commits keep
+anything from being written twice, as they do without it.
 """
 
 import logging
@@ -25,19 +25,19 @@ from mirrorlake.worker import Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
 
-#: How long who cannot do without waits for its turn: a group that was empty waits for more members
-#: before it deals (`group.initial.rebalance.delay.ms`, 3 s), and for those that died.
+#: How long `take` waits for its turn if it has to: an empty group waits for more members before it
+#: assigns partitions (`group.initial.rebalance.delay.ms`, 3 s), and for members that died.
 TAKE_SECONDS = SESSION_SECONDS + 10.0
-#: How often a process that only stands by looks for one that works, seconds.
+#: How often a process that joins only behind others looks for one that works, seconds.
 LOOK_SECONDS = 1.0
 PAUSES = (0.5, 1.0, 2.0, 5.0)
-#: After how many failures in a row operators hear that a process cannot be a member.
+#: After how many failures in a row operators learn that a process cannot be a member.
 QUIET_FAILURES = 3
-#: How often who stands by asks who works, to say so in the log, seconds.
+#: How often a process that stands by asks which one works, for the log, seconds.
 TELL_SECONDS = 10.0
 
-#: What a client says whose name another one has: librdkafka makes it fatal, as nothing else is that
-#: a member does.
+#: A client's error when another member has its name; librdkafka makes it fatal, and no other error
+#: of a member is.
 _NAME_TAKEN = frozenset({KafkaError.FENCED_INSTANCE_ID, KafkaError._FATAL})
 _HERE = "is done by this process"
 _UNKNOWN = "is not known to be this process's any more"
@@ -49,8 +49,8 @@ def worker_topic(
     alias: str,
     made: Callable[[str, TopicInfo], object] = lambda _alias, _topic: None,
 ) -> InternalTopic:
-    """The topic that members of a cluster's groups read; `made` hears of it when it had to be
-    made."""
+    """The topic that members of a cluster's groups read; `made` is called if it had to be
+    created."""
     admin, producer = connections.admin(alias), connections.live(alias, "producer")
     return InternalTopic(admin, producer, TOPIC, None, made)
 
@@ -59,7 +59,7 @@ class GroupLease:
     """The right to do `work`, such as `flow east->west`, as a member of a group on cluster `alias`.
     For the threads of one process.
 
-    It is a member from `join` to `leave`; where it was not, from `take` to `release`.
+    The process is a member from `join` to `leave`; without `join`, from `take` to `release`.
     """
 
     stands_by = True
@@ -78,10 +78,10 @@ class GroupLease:
         made: Callable[[str, TopicInfo], object] = lambda _alias, _topic: None,
         refused: Callable[[MirrorlakeError | None], object] = lambda _problem: None,
     ) -> None:
-        """Prepare. `connections` gives those in force; `instance` is a name that no other process
-        has at the same time, None for none. `take` waits some seconds for who `waits`;
-        `only_behind_others` joins once another process works. `made` hears of the topic when it had
-        to be made, `refused` of what keeps this process from being a member, and of None once
+        """Prepare. `connections` returns those in force; `instance` is a name that no other process
+        has at the same time, None for none. With `waits`, `take` waits some seconds;
+        `only_behind_others` joins once another process works. `made` gets the topic if it had to be
+        created, `refused` the error that keeps this process from being a member, and None once
         nothing does."""
         self.work, self.group, self.alias = work, group, alias
         self._connections = connections
@@ -90,9 +90,9 @@ class GroupLease:
         self._waits, self._only_behind_others = waits, only_behind_others
         self._made, self._refused = made, refused
         self._is_refused = False
-        #: What it was left with, where operators heard that this process cannot be a member.
+        #: The error that it was left with, if operators saw that this process cannot be a member.
         self.error: MirrorlakeError | None = None
-        #: Whether what an earlier process was refused may still count, which could not say more.
+        #: Whether an incident of an earlier process, which died before closing it, may be open.
         self._may_count = True
         self._member: GroupMember | None = None
         self._made_of: object = None
@@ -104,26 +104,27 @@ class GroupLease:
 
     @property
     def held(self) -> bool:
-        """Whether this process is the one that works, as far as Kafka said within a session."""
+        """Whether this process is the one that works, as far as Kafka has confirmed within a
+        session."""
         member = self._member
         return member is not None and member.works
 
     @property
     def thread(self) -> Worker | None:
-        """What hears of the group while this process is in it."""
+        """The thread that polls the group while this process is in it."""
         return self._thread
 
     def join(self) -> None:
-        """Become a member: this process works, or stands by, when the group says so."""
+        """Become a member: this process works, or stands by, as the group decides."""
         if self._thread is None:
             retry = Retry(report=self._report_failure, pauses=PAUSES)
             name = f"member of the group of {self.work}"
             thread = Worker(name, self._turn, retry, self._leave_group, self._in_words)
             thread.start()
-            self._thread = thread  # not before: one that did not start is to be made again
+            self._thread = thread  # only now: one that did not start has to be made again
 
     def leave(self) -> None:
-        """Let another process have it, at once; returns when the group knows."""
+        """Give the lease up to another process at once; returns when the group knows."""
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.stop()
@@ -131,7 +132,7 @@ class GroupLease:
             self.error = thread.error if self._is_refused else None
 
     def take(self, sure: bool = False) -> None:
-        """See `Lease.take`: Kafka is always sure. Who is no member becomes one."""
+        """See `Lease.take`: Kafka is always sure. A process that is no member joins."""
         if self._thread is None:
             self._joined_to_take = True
             self.join()
@@ -145,7 +146,7 @@ class GroupLease:
             raise LeaseTaken(f"{self.work} {standing}; stop that process, or let it do the work")
 
     def release(self) -> None:
-        """See `Lease.release`; who was a member before `take` stays one."""
+        """See `Lease.release`; a process that had joined before `take` stays a member."""
         if self._joined_to_take:
             self._joined_to_take = False
             self.leave()
@@ -158,14 +159,14 @@ class GroupLease:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is known who has it, or this process waits until another one works."""
+        """Whether its holder is known, or this process waits until another one works."""
         return self.held or self.is_anothers or self._said == _WAITS
 
     def _turn(self) -> float:
-        """Hear what is new; returns how long to wait before the next turn, in seconds."""
+        """Poll the group; return how long to wait before the next turn, in seconds."""
         if self._only_behind_others and not self._others_work():
             self._say(_WAITS)
-            if self._is_refused:  # it may be a member, and is not to be one yet
+            if self._is_refused:  # it could be a member, but is not to be one yet
                 self._refused(None)
                 self._is_refused = False
             return LOOK_SECONDS
@@ -197,7 +198,7 @@ class GroupLease:
         connections = self._connections()
         cluster = connections.topology.clusters[self.alias]
         if self._member is not None and (cluster != self._made_of or self._secrets_renewed()):
-            self._end(GroupMember.close)  # its name is kept for it, with what it has
+            self._end(GroupMember.close)  # the group keeps its name, and its partition, for it
         if self._member is None:
             worker_topic(connections, self.alias, self._made).ensure()
             self._live, self._made_of = connections.live(self.alias, "consumer"), cluster
@@ -210,7 +211,7 @@ class GroupLease:
         return self._live is not None and self._live.renewed()
 
     def _look_at(self, error: BaseException) -> None:
-        """Go on without a name that another process has as well."""
+        """Drop this process's name if another process has it as well."""
         fenced = isinstance(error, KafkaException) and error.args[0].code() in _NAME_TAKEN
         if fenced and self._instance is not None:
             logger.warning(
@@ -220,7 +221,7 @@ class GroupLease:
             self._instance = None
 
     def _tell(self, member: GroupMember) -> None:
-        """Say in the log what this process does now, when that changes."""
+        """Log what this process does now, when that changes."""
         if member.works:
             self._say(_HERE)
             self._asked_at = 0.0
@@ -257,8 +258,7 @@ class GroupLease:
         self._end(GroupMember.leave)
 
     def _end(self, how: Callable[[GroupMember], object]) -> None:
-        """End the client. Where its cluster is away that may take its time: nothing waits for
-        it."""
+        """End the client, without waiting for it: if its cluster is away, that may take long."""
         member, self._member = self._member, None
         if member is None:
             return

@@ -1,5 +1,5 @@
-"""A member of a group whose only partition means "works": a client of Kafka's, and what it has
-heard (docs/high_availability.md). For one thread, except for what `membership` says."""
+"""A member of a group whose only partition means "works": a Kafka client and the state of its
+membership (docs/high_availability.md). For one thread, except for what `membership` says."""
 
 import logging
 import threading
@@ -16,23 +16,23 @@ from mirrorlake.run.membership import Membership
 
 logger = logging.getLogger(__name__)
 
-#: How long a member that is not heard of keeps its partition, by the classic protocol. Kafka's 45 s
+#: How long a member that has gone silent keeps its partition, by the classic protocol. Kafka's 45 s
 #: would be most of a minute without a record; brokers refuse less than 6 s, and a host that is busy
-#: for some seconds must not lose its work. What remains of 20 s is for the group to deal anew, and
-#: for a flow and its landing to begin (docs/high_availability.md, "Figures").
+#: for some seconds must not lose its work. The rest of 20 s is for the group to rebalance, and for
+#: a flow and its landing to begin (docs/high_availability.md, "Figures").
 SESSION_SECONDS = 10.0
-#: How often the client says that it is there. By the answer it hears that another one has left, so
+#: How often the client sends a heartbeat. By the answer it learns that another member has left, so
 #: this is how long no process works when a process ends in order.
 HEARTBEAT_SECONDS = 1.0
-#: How long a thread of this process may get no turn before the client itself gives up.
+#: How long a thread of this process may not poll before the client itself gives up.
 POLL_LIMIT_SECONDS = 60.0
 POLL_SECONDS = 0.2
 #: How long a call to the coordinator may take.
 CALL_SECONDS = 5.0
-#: By the newer protocol a member that gets nothing is not called: after so long it has got nothing.
+#: By the newer protocol no callback tells a member that it got nothing: this long without one does.
 SILENT_SECONDS = 5.0
 
-#: What a client reports and goes on by itself: whether it is still a member, it says otherwise.
+#: Errors from which a client recovers by itself: they do not end the membership.
 _PASSING = frozenset(
     {
         *(KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT, KafkaError._RESOLVE),
@@ -62,19 +62,20 @@ class GroupMember:
 
     @property
     def works(self) -> bool:
-        """Whether this process is the one that works, as far as Kafka said within a session."""
+        """Whether this process is the one that works, as far as Kafka has confirmed within a
+        session."""
         with self._lock:
             return self._membership.works(now())
 
     @property
     def stands_by(self) -> bool:
-        """Whether the group has dealt its partition, to another process."""
+        """Whether the group has assigned its partition, to another process."""
         with self._lock:
             return self._membership.joined and not self._membership.has_partition
 
     def poll(self) -> None:
-        """Hear what is new. Raises KafkaException for what only another client, or an operator, can
-        help with."""
+        """Poll the group. Raises KafkaException for an error that only another client, or an
+        operator, can remedy."""
         message = self._consumer.poll(POLL_SECONDS)
         with self._lock:
             self._membership.polled(now())
@@ -90,7 +91,7 @@ class GroupMember:
             self._confirm(tenure)
 
     def worker(self) -> Process | None:
-        """Who said last that it works, this process or another one; None where that is not
+        """The process that last committed that it works, this one or another; None if that is not
         known."""
         try:
             (place,) = self._consumer.committed([TopicPartition(TOPIC, PARTITION)], CALL_SECONDS)
@@ -100,14 +101,14 @@ class GroupMember:
         return process_of(place.metadata or "")
 
     def close(self) -> None:
-        """End it. The group keeps what it had for a session, if it has a name."""
+        """End the client. If it has a name, the group keeps its partition for a session."""
         with self._lock:
             self._membership.lost()
         self._consumer.close()
 
     def leave(self) -> None:
-        """End it so that the group deals anew at once. One with a name would only go away for some
-        time if it were closed: so it leaves first."""
+        """End the client so that the group rebalances at once. Closing a client with a name only
+        makes it absent for a session, so it leaves first."""
         with self._lock:
             self._membership.lost()
         self._consumer.unsubscribe()
@@ -116,15 +117,16 @@ class GroupMember:
         self._consumer.close()
 
     def _confirm(self, tenure: int) -> None:
-        """Have the coordinator say that the partition is this process's, by a commit, which tells
-        others who works as well. One that it has given up is refused."""
+        """Have the coordinator confirm, by a commit, that the partition is this process's: it
+        refuses one to a member that it gave up. The commit also tells other processes which one
+        works."""
         place = TopicPartition(TOPIC, PARTITION, 0, self._process.text())
         try:
             (answer,) = self._consumer.commit(offsets=[place], asynchronous=False)
             if answer.error is not None:
                 raise KafkaException(answer.error)
         except KafkaException as error:
-            # mostly the group deals anew just now: the next poll tries again, or has lost it
+            # mostly the group is rebalancing: the next poll tries again, or has lost the partition
             logger.info("that this process works is not confirmed: %s", reason_of(error.args[0]))
             return
         with self._lock:
@@ -148,27 +150,27 @@ def _with_work(partitions: Sequence[TopicPartition]) -> bool:
 
 
 def now() -> float:
-    """Seconds of a clock that goes on while the host is suspended, where it has one: another
+    """Seconds of a clock that, where the host has one, goes on while the host is suspended: another
     process may have got the partition meanwhile."""
     clock = getattr(time, "CLOCK_BOOTTIME", None)  # Linux
     return time.monotonic() if clock is None else time.clock_gettime(clock)
 
 
 def session_seconds(client: Settings) -> float:
-    """How long what a member has heard counts: for no longer than the group waits for it. Where
-    that is longer than SESSION_SECONDS, as brokers have it by the newer protocol, it asks the
+    """How long a confirmation counts: no longer than the group waits for the member. If that is
+    longer than SESSION_SECONDS, as brokers set it by the newer protocol, the member asks the
     coordinator sooner than it has to."""
     given = client.get("session.timeout.ms")
     return SESSION_SECONDS if given is None else min(SESSION_SECONDS, float(given) / 1_000)
 
 
 def member_settings(client: Settings, protocol: str, instance: str | None) -> dict[str, object]:
-    """What a member's client gets beside its group. Raises TopologyError for a protocol that there
-    is not.
+    """The settings of a member's client beside its group. Raises TopologyError for an unknown
+    protocol.
 
-    By the newer one (KIP-848) the brokers say how long a session is, and whose partition is kept,
-    and refuse what a client says of it; and a member with a name would keep its partition for a
-    session after it has left.
+    By the newer one (KIP-848) the brokers decide how long a session is and how partitions are
+    assigned, and refuse a client's settings for these; and a member with a name would keep its
+    partition for a session after it has left.
     """
     common = {"enable.auto.commit": False, "allow.auto.create.topics": False}
     limits = {"max.poll.interval.ms": int(POLL_LIMIT_SECONDS * 1000)}

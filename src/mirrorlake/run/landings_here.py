@@ -13,8 +13,8 @@ from mirrorlake.worker import Worker
 
 
 class LandingsHere:
-    """For the thread of a replicator. `once` lands up to an end; `note` takes what landings ended
-    with that are not wanted any more."""
+    """The landings of a replicator, for its thread. `once` lands up to an end; `note` takes the
+    errors of landings that are no longer wanted."""
 
     def __init__(
         self,
@@ -30,18 +30,18 @@ class LandingsHere:
 
     @property
     def all_ended(self) -> bool:
-        """Whether all have come to their end."""
+        """Whether all landings have ended."""
         return all(landing.thread.ended.is_set() for landing in self.workers.values())
 
     @property
     def threads(self) -> dict[str, Worker]:
-        """Their threads, by what they have the lease of."""
+        """The threads of the landings, by the names of their leases."""
         workers = list(self.workers.items())
         return {work_of_landing(source): landing.thread for source, landing in workers}
 
     @property
     def errors(self) -> list[MirrorlakeError]:
-        """What operators have to know of those that there are."""
+        """The errors of the current landings."""
         errors = [landing.error for landing in self.workers.values()]
         return [error for error in errors if error is not None]
 
@@ -51,8 +51,8 @@ class LandingsHere:
         deployment: Deployment,
         shared: Collection[str] = (),
     ) -> None:
-        """Land these sources for the flows that read from them, and no others: those that are
-        landed already go on. Of `shared` ones other processes may run some flows."""
+        """Land these sources for the flows that read from them, and no others; running landings go
+        on. Other processes may run some flows of the `shared` sources."""
         for source in [source for source in self.workers if source not in readers]:
             self._end(source)
         for source, flows in readers.items():
@@ -63,10 +63,10 @@ class LandingsHere:
             landing = LandingWorker(source, deployment, self._stage, self._once, lease)
             landing.set_flows(flows, deployment.connections, source in shared)
             landing.thread.start()
-            self.workers[source] = landing  # not before: one that did not start is to be made again
+            self.workers[source] = landing  # only now: one that did not start has to be made again
 
     def stop(self) -> None:
-        """Ask for the end of all."""
+        """Ask all landings to end."""
         for landing in self.workers.values():
             landing.thread.stop()
 

@@ -1,5 +1,5 @@
-"""Who may do what a process runs: by leases in the lake, where two processes of one flow are a
-mistake, or by groups of Kafka, where they stand by for each other."""
+"""The right to do what a process runs: by leases in the lake, where two processes of one flow are a
+mistake, or by Kafka groups, where they stand by for each other."""
 
 import logging
 import socket
@@ -32,16 +32,16 @@ from mirrorlake.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-#: The kind of incident while a process cannot be a member.
+#: The kind of incident while a process cannot be a member of a group.
 NOT_A_MEMBER = "not_a_member"
-#: How many processes of one lake have a name on one host.
+#: How many processes of one lake can have a name on one host.
 _NAMES = 64
 
 
 class Leases:
-    """The leases of one process, in which it runs flows of one topology file. `once` waits some
-    seconds for each; `standby` has it work only where another process has worked; `brief` is of a
-    command, see `Lease`."""
+    """The leases of one process, which runs flows of one topology file. With `once`, taking one
+    waits some seconds; with `standby`, it joins a group only behind another process that works;
+    `brief` is for commands, see `Lease`."""
 
     def __init__(
         self,
@@ -59,46 +59,46 @@ class Leases:
         #: Whether processes stand by for each other.
         self.by_kafka = deployment.connections.topology.availability == "kafka"
         self._kept: dict[str, GroupLease] = {}
-        #: What groups were left with that this process could not be a member of.
+        #: The errors of groups left by `give_up` that this process could not be a member of.
         self.errors: list[MirrorlakeError] = []
         self._name: HostName | None = None
         self._process = _this_process()
 
     @property
     def any_held(self) -> bool:
-        """Whether this process may do anything."""
+        """Whether this process may do any work."""
         return not self.by_kafka or any(lease.held for lease in list(self._kept.values()))
 
     @property
     def stands_by(self) -> bool:
-        """Whether this process waits for what another one does."""
+        """Whether this process stands by for work that another one does."""
         return any(lease.is_anothers for lease in list(self._kept.values()))
 
     @property
     def are_settled(self) -> bool:
-        """Whether it is known of all that Kafka keeps which process has them, or that this one does
-        not ask for them yet."""
+        """Whether the holder is known of each lease that Kafka keeps, or this process does not ask
+        for it yet."""
         return all(lease.is_settled for lease in list(self._kept.values()))
 
     @property
     def workers(self) -> list[Worker]:
-        """The threads of those that Kafka keeps."""
+        """The threads of the leases that Kafka keeps."""
         threads = [lease.thread for lease in list(self._kept.values())]
         return [thread for thread in threads if thread is not None]
 
     def use(self, connections: Connections) -> None:
-        """Go by the clusters of an edited file."""
+        """Use the clusters of an edited file."""
         self._connections = connections
 
     def of_flow(self, flow: ResolvedFlow) -> AnyLease:
-        """The lease of a flow; of one that Kafka keeps this process is a member from now on."""
+        """The lease of a flow; if Kafka keeps it, this process is a member from now on."""
         if not self.by_kafka:
             return Lease(self._lake, work_of_flow(flow.name), self._brief)
         group = group_of_flow(self._lake.lake_id, flow.name)
         return self._member(work_of_flow(flow.name), group, flow.target, [flow.name])
 
     def of_landing(self, alias: str, flows: Collection[str]) -> AnyLease:
-        """The lease of landing a cluster, for flows that read from there; in the same way."""
+        """The lease of landing a cluster, for flows that read from it; likewise."""
         if not self.by_kafka:
             return Lease(self._lake, work_of_landing(alias))
         group = group_of_landing(self._lake.lake_id, alias)
@@ -114,8 +114,8 @@ class Leases:
             self._refusals.forget(what)
 
     def leave_behind(self, threads: Mapping[str, Worker]) -> None:
-        """Leave each group as soon as the thread has ended that does its work, whatever else this
-        process has to end: until then no process goes on. Returns when all have."""
+        """Leave each group as soon as the thread that does its work has ended, whatever else this
+        process has to end: until then no other process goes on. Returns when all are left."""
 
         def leave(what: str) -> None:
             threads[what].join()
@@ -124,8 +124,8 @@ class Leases:
         side_by_side(leave, threads.keys(), len(threads))
 
     def is_deserted(self, flow: str) -> bool:
-        """Whether no process runs a flow, or stands by for it, now that this one does not. Where
-        that is not known, it is not said."""
+        """Whether no process runs a flow, or stands by for it, now that this one does not. False if
+        that is not known."""
         try:
             if not self.by_kafka:
                 return Lease(self._lake, work_of_flow(flow)).lock.holder() is None
@@ -171,8 +171,9 @@ class Leases:
 
 
 class _Refusals:
-    """What keeps this process from being a member, by flow: operators hear of it by one incident,
-    which is closed once each group that the flow needs has it. For the threads of all leases."""
+    """What keeps this process from being a member, by flow. Each flow has one incident, which
+    closes once all groups that the flow needs accept this process. For the threads of all
+    leases."""
 
     def __init__(self, event_log: EventLog) -> None:
         self._event_log = event_log
@@ -180,7 +181,7 @@ class _Refusals:
         self._refused: dict[str, set[str]] = defaultdict(set)
 
     def note(self, what: str, flows: Collection[str], problem: MirrorlakeError | None) -> None:
-        """`what` is done by a member, or refused to this process for flows."""
+        """Note that work is refused to this process for flows; no longer, if `problem` is None."""
         with self._use:
             for flow in flows:
                 refused = self._refused[flow]
@@ -193,19 +194,19 @@ class _Refusals:
                     self._event_log.incidents.close_kinds([flow], [NOT_A_MEMBER])
 
     def forget(self, what: str) -> None:
-        """This process is to do it no more."""
+        """Forget work that this process is no longer to do."""
         with self._use:
             for refused in self._refused.values():
                 refused.discard(what)
 
 
 class HostName:
-    """A name for a process in groups: the host's, and the lowest number that no other process of
-    the same lake has there. A process that is started again has the name that it had before, so the
-    group gives it what it had. `text` is None where a system knows no such numbers.
+    """A name for a process in groups: the host's, with the lowest number that no other process of
+    the same lake has there. A restarted process gets the name that it had before, so the group
+    gives it back its partition. `text` is None where the system has no abstract sockets.
 
     The number is an address of Linux's abstract sockets: it ends with the process, needs no file,
-    and is one for all that share the host's network, which is whom its name is shared by.
+    and is unique among the processes that share the host's network, and so its name.
     """
 
     def __init__(self, lake_id: str) -> None:
@@ -222,14 +223,14 @@ class HostName:
             return
 
     def close(self) -> None:
-        """Give the number back."""
+        """Give the number up."""
         if self._socket is not None:
             self._socket.close()
 
 
 def lease_of_flow(deployment: Deployment, name: str) -> AnyLease:
-    """The lease of a flow for a command that does something as the only process: by Kafka, it is a
-    member from `take` to `release`."""
+    """The lease of a flow for a command that must be the only process: if Kafka keeps it, the
+    command is a member from `take` to `release`."""
     topology = deployment.connections.topology
     target = name.rpartition("->")[2]
     if topology.availability != "kafka" or target not in topology.clusters:

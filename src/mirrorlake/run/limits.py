@@ -1,4 +1,4 @@
-"""How large a record may be in each topic of a flow, as both clusters say it: for
+"""The largest record that each topic of a flow takes, by the settings of both clusters: for
 `mirrorlake.checks.sizes`."""
 
 import time
@@ -16,9 +16,9 @@ from mirrorlake.produce.codecs import named_codec
 from mirrorlake.produce.target import PRODUCER_SETTINGS
 from mirrorlake.run.flow_spec import producer_settings
 
-#: Bytes of a record from which on the brokers' limit of a request, 100 MiB by default, may matter.
+#: Record size in bytes from which the brokers' request limit, 100 MiB by default, may matter.
 _NEAR = 50_000_000
-#: How often what was refused is tried again where the target does not report the topic's configs,
+#: How often refused records are tried again if the target does not report the topic's configs,
 #: seconds.
 UNREPORTED_SECONDS = 600.0
 _OF_TOPIC, _OF_BROKER = "max.message.bytes", "message.max.bytes"
@@ -30,9 +30,9 @@ def limit_problems(
     plan: Mapping[str, Any],
     at_source: Mapping[str, TopicConfigs],
 ) -> list[Problem]:
-    """What is worth knowing about sizes before the first record of a flow. `plan` is its document
-    in that of `run.plan.make_plan`: what would become of its topics and their configs; `at_source`
-    are those that the topics have there. Raises ClusterUnreachable."""
+    """Problems about record sizes, before the first record of a flow. `plan` is its document in
+    that of `run.plan.make_plan`, with its topics and their configs to be; `at_source` are the
+    topics' configs at the source. Raises ClusterUnreachable."""
     topics = [topic for topic in plan["topics"] if topic["action"] != "refuse"]
     if not topics:
         return []
@@ -55,7 +55,7 @@ def limit_problems(
 
 def limits_of(admin: ClusterAdmin, topics: Collection[str]) -> dict[str, Hashable]:
     """What decides which records topics of a cluster take: their configs, whichever tool set them.
-    For a topic whose configs the cluster does not report it is a number that is another one every
+    If the cluster does not report a topic's configs, a number that changes every
     UNREPORTED_SECONDS. Raises ClusterUnreachable."""
     described = describe_topic_configs(admin, topics)
     unreported = int(time.monotonic() // UNREPORTED_SECONDS)
@@ -71,8 +71,8 @@ def limits_of(admin: ClusterAdmin, topics: Collection[str]) -> dict[str, Hashabl
 def _request_bytes(
     connections: Connections, flow: ResolvedFlow, limits: list[SizeLimit]
 ) -> int | None:
-    """How large a request the target's brokers take, asked only where records come near to what
-    Kafka's default is."""
+    """How large a request the target's brokers take; asked only if records come near Kafka's
+    default limit."""
     if all(limit.source < _NEAR for limit in limits):
         return None
     value = broker_config(connections.admin(flow.target), "socket.request.max.bytes")

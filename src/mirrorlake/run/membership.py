@@ -1,11 +1,10 @@
-"""Whether this process is the one of its group that works, by what Kafka says of its membership.
-Pure.
+"""Whether this process is the working one of its group, by what Kafka says of its membership. Pure.
 
-A group of processes has a topic with one partition: who has it works, the others stand by. A
-process that stood still (a signal, a paused machine, a thread that got no turn) believes what it
-heard last, and Kafka may have given the partition to another one since: so nothing that was heard
-counts for longer than a session lasts, and an assignment counts only once the group's coordinator
-has taken a commit of it, which it refuses to a member that it has given up.
+A group of processes has a topic with one partition: the member that has it works, the others stand
+by. A process that stood still (a signal, a paused machine, a thread that got no turn) believes what
+it heard last, and Kafka may have given the partition to another one since. So no news counts for
+longer than a session lasts, and an assignment counts only once the group's coordinator has accepted
+a commit of it, which it refuses to a member that it has given up.
 """
 
 from dataclasses import dataclass
@@ -17,12 +16,12 @@ class Membership:
     process.
 
     Attributes:
-        session_seconds: how long a member that is not heard of keeps what it has.
-        joined: whether the group has dealt its partition since this process joined.
-        has_partition: whether the group has dealt it to this process.
-        confirmed: whether the coordinator has taken a commit of that since.
-        heard_at: when Kafka was asked for news last; None before the first time.
-        tenure: rises with each assignment, so that what began in an earlier one is known.
+        session_seconds: how long a member that has gone silent keeps its partition.
+        joined: whether the group has assigned its partition since this process joined.
+        has_partition: whether the group has assigned it to this process.
+        confirmed: whether the coordinator has accepted a commit of it since.
+        heard_at: when Kafka was last polled; None before the first time.
+        tenure: rises with each assignment, to recognize a commit of an earlier one.
     """
 
     session_seconds: float
@@ -38,31 +37,31 @@ class Membership:
 
     @property
     def to_confirm(self) -> bool:
-        """Whether the coordinator has to be asked before this process works."""
+        """Whether the coordinator has to confirm the assignment before this process works."""
         return self.has_partition and not self.confirmed
 
     def polled(self, now: float) -> None:
-        """Kafka was asked for news. After a time without, an assignment has to be confirmed anew:
-        the news that it is over may be behind."""
+        """Note a poll. After too long a pause, an assignment has to be confirmed anew: the news
+        that it is over may come later."""
         if self._stood_still(now):
             self.confirmed = False
         self.heard_at = now
 
     def assigned(self, partition: bool) -> None:
-        """The group has dealt its partition: to this process, or, without `partition`, nothing that
-        this process had not before."""
+        """Note that the group has assigned its partition: to this process or, without `partition`,
+        nothing that this process did not have before."""
         self.joined = True
         if partition:
             self.has_partition, self.confirmed = True, False
             self.tenure += 1
 
     def confirm(self, tenure: int) -> None:
-        """The coordinator has taken a commit that was made in some tenure."""
+        """Note that the coordinator has accepted a commit that was made in `tenure`."""
         self.confirmed = self.has_partition and tenure == self.tenure
 
     def lost(self) -> None:
-        """What this process heard is over: the group deals anew, the session is over, another
-        process has its name, or it left."""
+        """Forget the assignment: the group rebalances, the session is over, another process has the
+        name, or this one left."""
         self.has_partition = self.confirmed = self.joined = False
 
     def _stood_still(self, now: float) -> bool:

@@ -1,7 +1,7 @@
-"""How flows run, noted in the lake until it takes it.
+"""How flows run, written to the lake and retried until it takes the note.
 
-The view `alerts` looks at no flow of which it does not know that: a note that is lost is an alert
-that never comes, for as long as the run lasts.
+The view `alerts` ignores a flow whose mode it does not know: a note that is lost is an alert that
+never comes, for as long as the run lasts.
 """
 
 import logging
@@ -23,8 +23,8 @@ class NotedModes:
     """The notes of one run, with the objectives of its topology file. For the thread of a
     replicator.
 
-    Records go on where the lake takes no note: `error` is why it did not take the last one, None
-    where it did. One that `keeps` how flows run, as a command does, notes only the objectives.
+    Records go on even if the lake takes no note: `error` is why it did not take the last one, else
+    None. A run that `keeps` the modes, as a command does, notes only the objectives.
     """
 
     def __init__(self, lake: Lake, *, once: bool, keeps: bool) -> None:
@@ -32,7 +32,7 @@ class NotedModes:
         self._lake, self._keeps = lake, keeps
         self._mode: Mode = "once" if once else "continuous"
         self._topology: Topology | None = None
-        # what the lake has not taken yet
+        # notes that the lake has not taken yet
         self._modes: dict[str, Mode] = {}
         self._gone: set[str] = set()
         self._tenures: dict[str, Tenure] = {}
@@ -40,8 +40,8 @@ class NotedModes:
     def follow(
         self, topology: Topology, tenures: Mapping[str, Tenure], always: bool = False
     ) -> None:
-        """Note how the flows run that this process has taken the lease of since: what ran them
-        before may have noted how it did. `always` notes the objectives at least."""
+        """Note the mode of flows whose lease this process has taken since the last call: the
+        process before may have noted another. With `always`, note at least the objectives."""
         fresh = [name for name, tenure in tenures.items() if self._tenures.get(name) != tenure]
         self._tenures |= tenures
         if fresh or always:
@@ -50,14 +50,14 @@ class NotedModes:
     def note(
         self, topology: Topology, flows: Sequence[str], mode: Mode, gone: Iterable[str] = ()
     ) -> None:
-        """Note the objectives of a file, and how these flows run by now; see `note_objectives`."""
+        """Note the objectives of a file, and the mode of these flows; see `note_objectives`."""
         self._topology = topology
         self._modes |= {} if self._keeps else dict.fromkeys(flows, mode)
         self._gone |= {*gone}
         self._write()
 
     def again(self) -> None:
-        """Note once more what the lake did not take, if there is something."""
+        """Write again what the lake did not take, if anything."""
         if self.error is not None:
             self._write()
 

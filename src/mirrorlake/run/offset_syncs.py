@@ -1,9 +1,8 @@
 """Offset syncs for MirrorMaker 2's readers, from the map: a task of a flow's control loop.
 
-Of what was mapped since the turn before, each partition gives its first and its last pair of
-offsets. MirrorMaker 2 writes a pair every `offset.lag.max` records and, since KAFKA-15906, whatever
-is newest at each flush; its readers keep few of them, which lie denser near the end. The map has
-the rest.
+Each partition gives the first and the last pair of offsets that were mapped since the turn before.
+MirrorMaker 2 writes a pair every `offset.lag.max` records and, since KAFKA-15906, the newest pair
+at each flush; its readers keep few of them, more densely near the end. The map has the rest.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,10 +15,10 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 
 class OffsetSyncs:
-    """Those of one flow; for one thread.
+    """The offset syncs of one flow; for one thread.
 
     `remote_topic` gives the target topic of a source topic, None for one that is not mirrored, and
-    `target_generation` which generation of it is produced to, None where it is over.
+    `target_generation` the generation of it that is produced to, None if that is over.
     """
 
     def __init__(
@@ -35,14 +34,14 @@ class OffsetSyncs:
         self._since: int | None = None
 
     def emit(self) -> int:
-        """Write what is new; returns how many syncs that was. Raises as `OffsetSyncTopic.publish`.
+        """Write the new pairs; returns how many there were. Raises as `OffsetSyncTopic.publish`.
 
         The first turn of a process writes the newest pair of each partition, whether or not another
-        process did; into a topic that it has just made it writes the first one too. A pair that is
-        older than what a reader has makes the reader forget all.
+        process did; into a topic that it has just made, it writes the first pair too. A pair that
+        is older than a reader's newest makes the reader forget all.
         """
         made = self._topic.ensure()
-        if made:  # it has nothing of what turns before wrote
+        if made:  # the topic lacks what earlier turns wrote
             self._since = None
         since = -1 if self._since is None else self._since
         rows = self._lake.ask("offset_syncs", flow=self._flow, batch_id=since)
@@ -52,7 +51,7 @@ class OffsetSyncs:
         return len(fresh)
 
     def _living(self, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Those of target topics that are there, as the flow writes to them now."""
+        """The rows of target topics that exist, in the generation that the flow writes to now."""
         return [
             row
             for row in rows

@@ -1,4 +1,4 @@
-"""How a run was asked to go, and what one says that was stopped before it had done that."""
+"""The options of a run, and the error of one that was stopped early."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,10 +8,10 @@ from mirrorlake.errors import ReplicationError
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How `run` was asked to go. `reader` is auto, files or rows (see `produce/flow.py`); `config`
-    is the topology file to watch, and `chosen` the flows that `--flow` named. `standby` works only
-    where another process has worked. `keeps_modes`: how the flows run stays noted as it was, since
-    a command brings them up to an end, beside or between their runs."""
+    """The options of `run`. `reader` is auto, files or rows (see `produce/flow.py`); `config` is
+    the topology file to watch, and `chosen` the flows that `--flow` named. `standby` works only
+    behind another process that has worked. `keeps_modes` leaves the noted modes of the flows as
+    they were: a command brings the flows up to an end, beside or between their runs."""
 
     once: bool = False
     reader: str = "auto"
@@ -22,8 +22,8 @@ class RunOptions:
 
 
 def stopped_early() -> ReplicationError:
-    """The error of a run with an end that was stopped before it came to it: else a job that was
-    taken away from its host would count as done."""
+    """The error of a run with `--once` that was stopped before its end: else a job that was taken
+    away from its host would count as done."""
     return ReplicationError(
         "the run was stopped before it came to the ends that its sources had at its start; what it "
         "did stays, and the next run goes on there"

@@ -1,4 +1,4 @@
-"""Finding out, without locks, that another process runs a flow."""
+"""Detects, without locks, that another process runs a flow."""
 
 import math
 import time
@@ -12,17 +12,16 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import AnyLease, Lease
 from mirrorlake.run.presence import Presence
 
-#: How often samples are looked for, seconds.
+#: How often to look for new samples, seconds.
 LOOK_SECONDS = 2.0
 
 
 def run_by_other_process(lake: Lake, flows: Sequence[str]) -> str | None:
-    """The first of some flows that a process runs now, which is not this one; None if no process
-    runs any.
+    """The first of some flows that a process other than this one runs now; None if there is none.
 
-    To be asked before this process runs them. Takes no time for flows that ended in order, that
-    `run --once` ran, or that no process has run of late; else as long as it takes to see whether
-    samples go on coming.
+    To be called before this process runs them. Returns at once for flows that ended in order, that
+    `run --once` ran, or that no process has run of late; else once it is clear whether new samples
+    come.
     """
     modes = {row["flow"]: row["mode"] for row in lake.ask_table("objectives")}
     watched: dict[str, Presence] = {}
@@ -41,9 +40,9 @@ def run_by_other_process(lake: Lake, flows: Sequence[str]) -> str | None:
 
 
 def runs_elsewhere(lake: Lake, flow: str, lease: AnyLease) -> bool:
-    """Whether another process runs a flow of which this one has taken the lease, and is `sure` of
-    it: a lock of this host says nothing of another one. Takes no time where the process that ran it
-    last is gone, as the lease says."""
+    """Whether another process runs a flow whose lease this one has taken, to be `sure`: a lock on
+    this host says nothing about another host. Returns at once if the lease shows that the process
+    that ran it last is gone."""
     if lease.stands_by or (isinstance(lease, Lease) and lease.was_left):
         return False
     return run_by_other_process(lake, [flow]) is not None
@@ -62,7 +61,7 @@ def check_alone(lake: Lake, flows: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class _Sampled:
-    """When a flow was sampled last, and how often that is done, seconds."""
+    """When a flow was last sampled, and the interval of its samples, seconds."""
 
     at: datetime
     interval: float
@@ -76,7 +75,7 @@ def _presence(mode: str | None, sampled: _Sampled | None) -> Presence:
 
 
 def _newest(lake: Lake) -> dict[str, _Sampled]:
-    """The newest sample of each flow that was sampled within some hours."""
+    """The newest sample of each flow with one in the last hours."""
     return {
         row["flow"]: _Sampled(row["newest"].replace(tzinfo=timezone.utc), row["interval_seconds"])
         for row in lake.ask("sampled_of_late")

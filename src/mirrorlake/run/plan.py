@@ -104,8 +104,8 @@ def make_plan(
 
 
 class _Held(NamedTuple):
-    """What the target topics of a flow hold already, by source topic, what is wrong with that, the
-    target topics that the flow has written to, by source topic, and the source topics that wait for
+    """What the target topics of a flow hold already, by source topic; the problems with that; the
+    target topics that the flow has written to, by source topic; and the source topics that wait for
     a decision, or were stopped, because one side was made again: their configs stay."""
 
     topics: Mapping[str, Holding] = {}
@@ -174,7 +174,7 @@ def _flow(
 def _differences(
     preflight: Preflight, flow: ResolvedFlow, log: ChangeLog, held: _Held, staged: Staged
 ) -> dict[str, Any]:
-    """What one flow would do to its target: topics, configs of those that are there, ACLs."""
+    """What one flow would do to its target: topics, configs of those that exist, ACLs."""
     connections, settings = preflight.connections, flow.settings
     there = connections.admin(flow.source).topics()
     taken = TakenNames(flow, lambda: held.mirrored).refused(there)
@@ -214,7 +214,7 @@ def _differences(
 def _configs_at_source(
     connections: Connections, flow: ResolvedFlow, document: Mapping[str, Any]
 ) -> Mapping[str, TopicConfigs]:
-    """Of the topics that a flow mirrors."""
+    """The configs at the source of the topics that a flow mirrors."""
     topics = _mirrored_topics(document)
     return describe_topic_configs(connections.admin(flow.source), topics).configs if topics else {}
 
@@ -238,7 +238,7 @@ def _collisions(
 
 
 def _holder(held: Holding | None) -> dict[str, Any]:
-    """Whose what is in a target topic is; None where there is none yet."""
+    """The owner of a target topic's records, and their count; None if there is no topic yet."""
     return {"holder": held and held.whose, "held_records": 0 if held is None else held.records}
 
 

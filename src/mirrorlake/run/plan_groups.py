@@ -1,5 +1,5 @@
-"""The consumer groups that a flow would have checkpoints of, and those that it leaves out: what its
-plan says of groups."""
+"""The consumer groups in a flow's plan: those that it would make checkpoints of, and those that it
+leaves out."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from mirrorlake.groups.checkpoint_plan import leaves_out, selects_group
 from mirrorlake.groups.left_out import places_within
 from mirrorlake.kafka.connections import Connections
 
-#: How many groups of each kind are asked for their positions: a request each.
+#: How many groups of each kind are asked for their positions: each takes a request.
 MOST_GROUPS = 200
 
 
@@ -18,12 +18,12 @@ class PlannedGroups:
     """Groups of a source that have positions in the topics of a flow.
 
     Attributes:
-        positions: of groups that the flow selects, in partitions of these topics; about as many
-            where there are more groups than were asked.
-        left_out: those that the flow's settings leave out; some, where there are more.
-        untold: why the source may have groups that are not counted, or not named: not all of its
-            brokers listed theirs, or one was not answered for; where others were, one that the flow
-            selects is taken for like these.
+        positions: how many partitions of these topics the selected groups have positions in;
+            extrapolated if there are more groups than were asked.
+        left_out: groups that the flow's settings leave out; some, if there are more.
+        untold: why the source may have groups that are not counted or named: not all of its brokers
+            listed theirs, or a group was not answered for. A selected one of the latter counts like
+            the average of the others, if any was answered for.
     """
 
     positions: int = 0
@@ -34,8 +34,8 @@ class PlannedGroups:
 def planned_groups(
     connections: Connections, flow: ResolvedFlow, topics: Collection[str]
 ) -> PlannedGroups:
-    """What there is for the topics that a flow mirrors; nothing where it makes no checkpoints.
-    Raises ClusterUnreachable, AuthenticationFailed."""
+    """The groups for the topics that a flow mirrors; none if it makes no checkpoints. Raises
+    ClusterUnreachable, AuthenticationFailed."""
     settings = flow.settings
     if not topics or not settings.emit_checkpoints_enabled:
         return PlannedGroups()

@@ -1,4 +1,4 @@
-"""What one flow's plan comes to: both clusters asked, and the lake."""
+"""The totals of one flow's plan, from both clusters and the lake."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -12,20 +12,20 @@ from mirrorlake.run.totals import Totals, not_landed, topic_totals
 
 
 class Staged(Protocol):
-    """What the lake has of what a plan is about; None where that is not known."""
+    """What the lake holds of a plan's topics; None where that is not known."""
 
     def ends(self, alias: str) -> Mapping[TopicAndPartition, int] | None:
-        """Where landing of each partition of a source cluster goes on."""
+        """The offset where landing of each partition of a source cluster goes on."""
 
     def waiting(
         self, flow: str, alias: str, topics: Collection[str]
     ) -> tuple[int | None, int | None]:
-        """Records of topics that are staged and that the flow has not brought to its target, and
-        their bytes."""
+        """How many records of topics are staged and not yet at the flow's target, and their
+        bytes."""
 
 
 class NothingStaged:
-    """There is no lake yet."""
+    """The stage when there is no lake yet."""
 
     def ends(self, _alias: str) -> Mapping[TopicAndPartition, int]:
         """Nothing is landed."""
@@ -37,7 +37,7 @@ class NothingStaged:
 
 
 class UnknownStage:
-    """There may be a lake, which cannot be asked now."""
+    """The stage of a lake that may exist, but cannot be asked now."""
 
     def ends(self, _alias: str) -> None:
         """Not known."""
@@ -53,7 +53,7 @@ def flow_totals(
     plans: Sequence[TopicPlan],
     staged: Staged,
 ) -> Totals:
-    """What a flow's plan comes to, by asking both clusters and the lake."""
+    """The totals of a flow's plan, by asking both clusters and the lake."""
     counts = topic_totals(
         plans,
         {name: info.partitions for name, info in connections.admin(flow.target).topics().items()},
@@ -81,5 +81,5 @@ def _at_source(
     starts = source.start_offsets(places, skip_silent=True)
     ends = source.end_offsets(places, skip_silent=True)
     if len(ends) < len(places):
-        return None  # a leader does not say what there is
+        return None  # a leader does not tell its offsets
     return not_landed(starts, ends, staged)

@@ -1,4 +1,4 @@
-"""Has the session of a process that stands by ready for a take-over: what a session does for the
+"""Prepares the session of a process that stands by for a take-over: what a session does for the
 first time takes seconds."""
 
 import logging
@@ -13,28 +13,28 @@ from mirrorlake.worker import Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
 
-#: How long to wait after the first, second, … time that it failed, seconds.
+#: How long to wait after the first, second, … failure, seconds.
 PAUSES = (5.0, 30.0, 120.0)
 
 
 class TakeOver:
-    """Has one ready as soon as this process stands by. For the thread of a replicator; `unsettled`
-    for any."""
+    """Prepares the session as soon as this process stands by. For the thread of a replicator;
+    `unsettled` for any."""
 
     def __init__(self, lake: Lake, leases: Leases, stopping: threading.Event) -> None:
         self._lake, self._leases, self._stopping = lake, leases, stopping
         self._preparing: Worker | None = None
 
     def follow(self) -> None:
-        """Begin with it, if this process stands by."""
+        """Start preparing, if this process stands by."""
         if self._leases.stands_by and self._preparing is None and self._needs_session:
             self._preparing = preparing(self._lake, self._stands_by)
             self._preparing.start()
 
     @property
     def unsettled(self) -> str | None:
-        """Why another process should not end yet for this one to go on: None where it may, also
-        where the session could not be prepared, which only takes longer then."""
+        """Why another process should not yet end and leave its work to this one. None if it may,
+        also if preparing failed: a take-over then only takes longer."""
         if not self._leases.are_settled:
             return "whether this process works, or stands by, is not known yet"
         unprepared = self._preparing is None or self._preparing.state == "working"
@@ -44,7 +44,7 @@ class TakeOver:
 
     @property
     def _needs_session(self) -> bool:
-        """Whether a take-over needs one, or this process has one."""
+        """Whether a take-over needs a session, or this process has one."""
         return self._lake.later_session is None
 
     def _stands_by(self) -> bool:
@@ -57,7 +57,7 @@ def preparing(lake: Lake, stands_by: Callable[[], bool]) -> Worker:
     def prepare() -> None:
         if not stands_by():
             return
-        from mirrorlake.spark.rehearsal import rehearse  # a run with an end may have no Spark
+        from mirrorlake.spark.rehearsal import rehearse  # a run with `--once` may have no Spark
 
         with TemporaryDirectory(prefix="mirrorlake-standby-") as folder:
             rehearse(lake.spark, Path(folder))
@@ -66,5 +66,5 @@ def preparing(lake: Lake, stands_by: Callable[[], bool]) -> Worker:
 
 
 def _report(failure: Failure) -> None:
-    """A take-over works without, and takes some seconds longer."""
+    """Log it: a take-over works without, and takes some seconds longer."""
     logger.warning("%s; trying again: until then a take-over takes longer", failure.problem)

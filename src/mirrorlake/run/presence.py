@@ -6,17 +6,17 @@ two hosts may have none, or each its own. Samples are in the lake, which all of 
 
 from datetime import datetime
 
-#: How long no new sample may come until no process runs the flow: so many seconds, or intervals of
-#: its samples.
+#: How long no new sample may come until no process counts as running the flow: so many seconds, or
+#: intervals of its samples, whichever is longer.
 QUIET_SECONDS, QUIET_INTERVALS = 30.0, 3
-#: How old the newest sample may be, by the clocks of two hosts, until it is not worth waiting for
-#: another: so many times as long.
+#: How many times that long the newest sample may be old, by the clocks of two hosts, to be worth
+#: waiting for another.
 RECENT = 3
 
 
 class Presence:
-    """Watches one flow from `at` on, seconds of any clock; `mode` and `newest` are what the lake
-    says of it then, and `interval` how often its samples come, seconds."""
+    """Watches one flow from `at` on, seconds of any clock. `mode` and `newest` are what the lake
+    has of it then, and `interval` is the interval of its samples, seconds."""
 
     def __init__(
         self,

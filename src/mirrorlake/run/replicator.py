@@ -1,5 +1,5 @@
-"""The replicator: a landing worker per source cluster, a worker and a control loop per flow that
-this process has the lease of, and live configuration."""
+"""The replicator: one landing worker per source cluster, a flow worker and a control loop per flow
+whose lease this process holds, and live edits of the topology file."""
 
 import logging
 import threading
@@ -39,8 +39,8 @@ WATCH_SECONDS = 3.0
 
 
 class Replicator:
-    """Runs flows of one topology over one lake. `run` blocks until `stop` is set or, `once`, all is
-    done."""
+    """Runs the flows of one topology over one lake. `run` blocks until `stop` is set or, with
+    `once`, until all work is done."""
 
     def __init__(
         self,
@@ -54,10 +54,10 @@ class Replicator:
     ) -> None:
         self.lake = lake = deployment.lake
         self.event_log = deployment.event_log
-        #: Whether what is to run has been started.
+        #: Whether `run` has started its workers.
         self.begun = False
         self._silent = SilentClusters(waits=not options.once)
-        #: Flows of which it is not known where they begin, with their sources.
+        #: Flows whose start offsets are not known yet, with their sources.
         self._unbegun: dict[str, str] = {}
         self._stage = StageFiles(lake)
         self._connections = deployment.connections
@@ -67,13 +67,13 @@ class Replicator:
         self._leases = Leases(
             deployment, once=options.once, standby=options.standby, brief=options.keeps_modes
         )
-        #: What it has ready while it stands by.
+        #: What this process keeps ready while it stands by.
         self.take_over = TakeOver(lake, self._leases, self._stop)
         #: Keeps the tables small while this process writes them.
         self._upkeep: UpkeepWorker | None = None
         if isinstance(lake, PathLake):  # a catalog's platform does it
             self._upkeep = UpkeepWorker(lake, self._stage, lambda: self._leases.any_held)
-            # a run with an end may come to it before that thread comes to a turn
+            # a run with `--once` may end before that thread gets a turn
             lake.tables.kept_up = not options.once
         self._errors: list[MirrorlakeError] = []
         self._modes = NotedModes(lake, once=options.once, keeps=options.keeps_modes)
@@ -89,13 +89,13 @@ class Replicator:
             report=report or (lambda flow, batch: None),
             sampled=sampled,
         )
-        # of a run with an end; reported after those about records
+        # of a run with `--once`; reported after errors about records
         self._control_errors: list[ReplicationError] = []
         self._complaints: list[MirrorlakeError] = []
 
     @property
     def _deployment(self) -> Deployment:
-        """With the clusters as the topology file has them now."""
+        """The deployment, with the clusters as the topology file has them now."""
         return Deployment(self.lake, self._connections, self.event_log)
 
     @property
@@ -105,13 +105,13 @@ class Replicator:
 
     @property
     def running(self) -> list[Running]:
-        """What runs now: nothing of a flow that is paused as a whole, or that another process
-        has the lease of."""
+        """The flows that run now: none that is paused as a whole, or whose lease another process
+        holds."""
         return list(self._here.running.values())
 
     @property
     def wanted(self) -> list[str]:
-        """The flows that it runs, or stands by for."""
+        """The names of the flows that this process runs, or stands by for."""
         return self._here.wanted
 
     @property
@@ -124,7 +124,7 @@ class Replicator:
         return workers + ([] if self._upkeep is None else [self._upkeep.thread])
 
     def stop(self) -> None:
-        """Ask for the end: batches in hand are finished."""
+        """Ask the run to end. Batches in hand are finished."""
         self._stop.set()
 
     def run(self) -> None:
@@ -133,8 +133,8 @@ class Replicator:
         Raises:
             TopologyError: flows must not run; nothing was done.
             LakeError: the lake was opened to be read; nothing was done.
-            MirrorlakeError: the first thing that an operator has to know about, after all else has
-                ended.
+            MirrorlakeError: the first error that an operator has to know, raised once everything
+                has ended.
         """
         edits, ended = self._edits(self._connections.topology), False
         try:
@@ -166,8 +166,8 @@ class Replicator:
             self._upkeep.thread.start()
 
     def _watch(self, edits: Edits | None) -> None:
-        """Until the end, or until there is nothing left to do, follow the topology file. Raises
-        ReplicationError where only another process can go on, LakeError where the lake is gone."""
+        """Follow the topology file until the run ends or nothing is left to do. Raises
+        ReplicationError if only another process can go on, LakeError if the lake is gone."""
         checked_at = time.monotonic()
         while not self._stop.wait(LOOK_SECONDS) and not self._all_ended():
             self._follow_leases()
@@ -181,20 +181,20 @@ class Replicator:
                 if edits is not None:
                     edits.take_over(self._connections, self._flows)
                 self._judge_again()
-            except Exception as error:  # noqa: BLE001 - what runs goes on; the next look tells what this could not
+            except Exception as error:  # noqa: BLE001 - workers go on; the next look tries again
                 logger.error(
                     "%s; it is tried again",
                     as_mirrorlake_error(error, "following the topology file"),
                 )
 
     def _follow_leases(self) -> None:
-        """Begin with what other processes left to this one, and end what they took."""
+        """Start flows whose lease this process has got, and end those whose lease it has lost."""
         self._here.follow(self._deployment)
         self._modes.follow(self.topology, self._here.tenures)
         self.take_over.follow()
 
     def _edits(self, begun_with: Topology) -> Edits | None:
-        """Who follows the topology file; None where there is none to follow."""
+        """What follows the topology file; None if the run has no file to follow."""
         config = self._options.config
         if config is None:
             return None
@@ -208,21 +208,21 @@ class Replicator:
         return self._here.all_ended
 
     def _judge_again(self) -> None:
-        """Judge flows of which a cluster was away before, once it answers: one that must not run
-        ends, and is an incident, as topics are left out that must not be mirrored. One that waits
-        for leaders of its source begins."""
+        """Judge the flows again once a cluster that was away answers: a flow that must not run ends
+        and becomes an incident, and topics that must not be mirrored are left out. A flow that
+        waits for leaders of its source begins."""
         if not self._silent.answered:
             return
         silent = self._silent.aliases
         try:
             self._apply(self._judged_late(silent))
-        except BaseException:  # what it leaves undone, the next judgement does
+        except BaseException:  # the next judgement does what this one left undone
             self._silent.ask_for(self._connections, silent)
             raise
 
     def _judge_at_last(self) -> None:
-        """A cluster that was away when a run with an end began, which does not ask for it, may have
-        answered since: then no rule has looked at what was done there."""
+        """Judge flows whose clusters did not answer when a run with `--once` began: such a run does
+        not ask them again, so no rule has checked what it did there since."""
         worked = all(running.worker.error is None for running in self.running)
         going = (flow for flow in self._flows if not flow.paused)
         silent = self._silent.aliases.intersection(aliases_of(going))
@@ -233,17 +233,17 @@ class Replicator:
             self._complaints = [*preflight.complaints(), *unknown]
 
     def _judged_late(self, silent: Collection[str]) -> Preflight:
-        """End flows that must not run, as is known now; returns the others."""
+        """End the flows that, as is known now, must not run; return the verdict on the others."""
         preflight, refused = judged_late(self._deployment, self._flows, silent)
-        # Else a batch that is on its way would close the incident, as it comes through.
+        # Before the incident is opened: a batch in flight would close it on completion.
         self._here.halt(refused)
-        # Before they are no flows of this run: a judgement behind that knows nothing of them.
+        # Before they leave this run: a later judgement knows nothing of them.
         note_refused(self.event_log, refused)
         self._errors += refused.values()
         return preflight
 
     def _apply(self, preflight: Preflight) -> None:
-        """Make what runs what is wanted: flows that are the same go on undisturbed."""
+        """Start and end workers so that the wanted flows run; unchanged flows go on undisturbed."""
         self._connections, self._flows = preflight.connections, list(preflight.flows)
         self._leases.use(preflight.connections)
         self._complaints = [*preflight.complaints()]
@@ -261,21 +261,21 @@ class Replicator:
         self._apply_landings(preflight)
         self._here.want(wanted, preflight)
         self._here.follow(self._deployment)
-        # After the start of all that takes its time to start: in a new lake this takes as long as
-        # the first batch. How flows run with an end is noted once this process has them.
+        # After all slow starts: in a new lake this takes as long as the first batch. A run with
+        # `--once` notes its mode only once this process holds the flows' leases.
         if not self._options.once:
             self._modes.note(self.topology, list(wanted), "continuous", gone=before)
 
     def _beat(self, flows: Sequence[ResolvedFlow]) -> None:
-        """One heartbeat a flow for a run with an end, before landing asks for the ends: this run
-        then mirrors it."""
+        """Write one heartbeat per flow in a run with `--once`, before landing asks for the ends, so
+        that this run mirrors it."""
         problems = [beat_once(flow, self._connections, self.event_log) for flow in flows]
         self._control_errors += [problem for problem in problems if problem is not None]
 
     def _apply_landings(self, preflight: Preflight) -> None:
         readers, names = dict[str, list[ResolvedFlow]](), {flow.name for flow in preflight.flows}
-        # All flows of the file, not only those chosen: another process may produce the others from
-        # this stage.
+        # All flows of the file, not only the chosen ones: another process may produce the others
+        # from this stage.
         for source, flows in preflight.connections.topology.sources().items():
             begun = [flow for flow in flows if flow.name not in self._unbegun]
             if any(flow.name in names for flow in begun):
@@ -288,8 +288,8 @@ class Replicator:
         self._landings.want(readers, self._deployment, shared)
 
     def _end(self) -> None:
-        """End everything; in a run that came to its end, sample where it is. What did not end in
-        order is an error of the run."""
+        """End everything, each flow with a last sample unless another process goes on with it. An
+        error at the end is an error of the run."""
         names = self._here.wanted
         always = self._options.once and self.begun
         self._modes.follow(self.topology, self._here.tenures, always)

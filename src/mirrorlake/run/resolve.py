@@ -1,5 +1,5 @@
-"""Decisions of an operator about incidents: what can be chosen, and doing it. A running replicator
-notices."""
+"""Decisions of an operator about incidents: the choices, and how each is carried out. A running
+replicator notices them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _OLDER = {
     ),
     "stop": "stop mirroring the partition",
 }
-#: What can be chosen for each kind of incident, and what it means. Any other kind can only be
+#: The choices for each kind of incident, with their meaning. Any other kind can only be
 #: acknowledged.
 CHOICES: Mapping[str, Mapping[str, str]] = {
     "topic_recreated": {
@@ -101,7 +101,7 @@ CHOICES: Mapping[str, Mapping[str, str]] = {
     },
 }
 _OTHERS = {"acknowledge": "close it: it is known, or over"}
-#: Of what closes by itself.
+#: For incidents that close by themselves.
 _PASSING = {"acknowledge": "close it, if it is over: while its cause is there it is reported again"}
 #: Kinds that concern a source cluster, and so every flow that reads from it.
 _OF_SOURCE = frozenset({"topic_recreated", "source_truncated", "source_rewound"})
@@ -109,7 +109,7 @@ _OF_SOURCE = frozenset({"topic_recreated", "source_truncated", "source_rewound"}
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which incidents are meant; None means any."""
+    """A selection of incidents; None stands for any."""
 
     flow: str | None = None
     topic: str | None = None
@@ -117,7 +117,7 @@ class Wanted:
     kind: str | None = None
 
     def meets(self, incident: Mapping[str, Any]) -> bool:
-        """Whether an incident is one of them."""
+        """Whether an incident is selected."""
         asked = {"topic": self.topic, "partition": self.partition, "kind": self.kind}
         same_flow = self.flow in (None, incident["flow"]) or (
             incident["kind"] in _OF_SOURCE
@@ -132,14 +132,14 @@ def source_of(flow: str) -> str:
 
 
 def choices_of(kind: str) -> Mapping[str, str]:
-    """What can be chosen for an incident, with the meaning."""
+    """The choices for a kind of incident, with their meaning."""
     return CHOICES.get(kind, _OTHERS if no_decision(kind) is None else _PASSING)
 
 
 def open_incidents(lake: Reader, wanted: Wanted) -> list[dict[str, Any]]:
-    """Open incidents, each with its `choices`, a mapping of choice to meaning, `decide_by`, the
-    command that takes one of them with --choice, `helps`, what to do about it in words, and
-    `closes_by_itself`, whether no decision ends it while its cause is there."""
+    """The selected open incidents, each with its `choices` (choice to meaning), `decide_by` (the
+    command that takes one of them with --choice), `helps` (what to do about it in words) and
+    `closes_by_itself` (whether no decision ends it while its cause is there)."""
     rows = sorted(lake.table_rows("open_incidents"), key=lambda row: row["at"])
     return [
         {
@@ -155,13 +155,13 @@ def open_incidents(lake: Reader, wanted: Wanted) -> list[dict[str, Any]]:
 
 
 def resolve(deployment: Deployment, wanted: Wanted, choice: str) -> list[dict[str, Any]]:
-    """Decide all incidents meant that offer a choice; returns them.
+    """Decide all selected incidents that offer a choice; returns them.
 
     Raises:
-        InputError: there is none, or nothing to read again.
-        ClusterUnreachable: a new generation cannot be looked up, ACLs not be changed, or records
-            not be read.
-        ReplicationError: the target does not let us.
+        InputError: no such incident is open, or there is nothing to read again.
+        ClusterUnreachable: a new generation cannot be looked up, ACLs cannot be changed, or records
+            cannot be read.
+        ReplicationError: the target refuses.
     """
     lake = deployment.lake
     open_now = open_incidents(lake.now, wanted)
@@ -178,7 +178,7 @@ def resolve(deployment: Deployment, wanted: Wanted, choice: str) -> list[dict[st
     if choice != READ_AGAIN and all(incident["kind"] != LEFT for incident in deciding):
         incidents.settle_all(map(key_of, deciding), choice)
         return deciding
-    for incident in deciding:  # each is closed when it is done
+    for incident in deciding:  # close each one as soon as it is done
         if incident["kind"] == LEFT:
             _settle_acls(deployment, incident["flow"], choice == "revoke")
         incidents.settle_all(
@@ -189,7 +189,7 @@ def resolve(deployment: Deployment, wanted: Wanted, choice: str) -> list[dict[st
 
 
 def _begin(deployment: Deployment, alias: str, topics: Sequence[str]) -> None:
-    """Let the next generation of topics begin, with the topic that has the name now."""
+    """Begin the next generation of topics, with the topic that now has the name."""
     if not topics:
         return
     lake = deployment.lake
@@ -200,7 +200,7 @@ def _begin(deployment: Deployment, alias: str, topics: Sequence[str]) -> None:
             raise InputError(
                 f"topic {topic} is not at cluster {alias} now; decide when it is there again"
             )
-    # A decision that was noted before, and died before the incident was closed, is not noted twice.
+    # A decision noted by a process that died before it closed the incident is not noted twice.
     begin_generations(
         lake,
         alias,
@@ -213,9 +213,9 @@ def _begin(deployment: Deployment, alias: str, topics: Sequence[str]) -> None:
 
 
 def _read(deployment: Deployment, incident: Mapping[str, Any]) -> str:
-    """Stage again what the source still has. Where it has trimmed a part as well, the flow stops
-    before that, and tells of it."""
-    # it lands by Spark, which listing does without
+    """Stage again what the source still has. If it has trimmed a part of it too, the flow stops
+    before that part and reports it."""
+    # needs Spark, which listing incidents does not
     from mirrorlake.landing.read_again import read_again
 
     alias = source_of(incident["flow"])
@@ -224,7 +224,7 @@ def _read(deployment: Deployment, incident: Mapping[str, Any]) -> str:
 
 
 def _settle_acls(deployment: Deployment, name: str, revoke: bool) -> None:
-    """Take away, or give up, what a flow made under another policy."""
+    """Revoke, or give up ownership of, the ACLs that a flow made under another policy."""
     connections = deployment.connections
     flow = connections.topology.flow(name)
     acls = AclSync(flow, connections, deployment.event_log, remote_topic=flow.target_topic)
@@ -232,13 +232,12 @@ def _settle_acls(deployment: Deployment, name: str, revoke: bool) -> None:
 
 
 def _branch(lake: Lake, alias: str, incidents: Sequence[Mapping[str, Any]]) -> None:
-    """Let partitions whose log went back begin a generation of their own, from where they
-    differ."""
+    """Begin a generation of each partition whose log went back, from where the logs differ."""
     if not incidents:
         return
     current = generations_of(lake, alias)
-    # One that has begun, by a decision that died before the incident was closed, or with its whole
-    # topic, is not known as open any more.
+    # A generation that began already, by a decision of a process that died before it closed the
+    # incident or with its whole topic, does not count as open any more.
     waiting = blocked(
         decision
         for decision in decisions_of(lake, alias)

@@ -1,4 +1,5 @@
-"""Rows of `positions`: what a sample says, and what of it holds on while nothing happens. Pure."""
+"""Rows of `positions`: the values of a sample, and which of them last while nothing happens.
+Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -6,7 +7,7 @@ from typing import Any, NamedTuple
 
 SampleRow = dict[str, Any]
 """A row of `positions`, by its columns."""
-#: What stays as it is while nothing happens to a partition.
+#: Columns that do not change while nothing happens to a partition.
 _STANDING = (
     "source_end", "staged_end", "target_end", "target_topic", "mapped_end", "target_generation",
     "generation",
@@ -14,8 +15,8 @@ _STANDING = (
 
 
 class SampleValues(NamedTuple):
-    """What a sample says; rows of earlier versions lack some. `lag_seconds` is left out: while a
-    partition lags it grows by itself."""
+    """The values of a sample; rows of earlier versions lack some. `lag_seconds` is left out: it
+    grows by itself while a partition lags."""
 
     source_start: int | None
     source_end: int
@@ -33,20 +34,20 @@ class SampleValues(NamedTuple):
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> "SampleValues":
-        """What a row says."""
+        """The values of a row."""
         return cls(*(row[name] for name in cls._fields))
 
     def names_at_target(self) -> SampleRow:
-        """What stays known of a partition that cannot be sampled: what it is called at the
+        """What stays known of a partition that cannot be sampled: its name and generations at the
         target."""
         names = ("target_topic", "target_generation", "generation")
         return {name: getattr(self, name) for name in names}
 
 
 def keep_known(row: SampleRow, before: SampleValues | None) -> None:
-    """What was known of a partition stays known while nothing happens to it: a poll that did not
-    find the flow at its end everywhere knows less of each. `before` was written last, if anything
-    was."""
+    """Keep what was known of a partition while nothing happens to it: a poll after which the flow
+    was not caught up everywhere knows less of each partition. `before` was written last, if
+    anything was."""
     if before is None or any(row[name] != getattr(before, name) for name in _STANDING):
         return
     row["produced_end"] = max(row["produced_end"], before.produced_end)

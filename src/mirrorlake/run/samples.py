@@ -1,5 +1,4 @@
-"""Samples of where every partition of a flow is: rows of `positions`, those that say something
-new."""
+"""Samples of each partition's positions in a flow: rows of `positions`, only those that differ."""
 
 import math
 import time
@@ -25,18 +24,18 @@ from mirrorlake.run.sample_rows import SampleRow, SampleValues, keep_known
 from mirrorlake.run.snapshot import Snapshot
 from mirrorlake.run.standing_rows import Seen, StandingRows
 
-#: How often all ends are asked for, seconds, where they are more than SPREAD_FROM.
+#: Seconds between two requests for all ends, if they are more than SPREAD_FROM.
 _ALL_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class FlowLag:
-    """How late a flow was at one sample, without its heartbeats: records of all its partitions
-    together, seconds of the latest one."""
+    """A flow's lag at one sample, heartbeats excluded: records summed over its partitions, seconds
+    of the partition that is latest."""
 
     records: int
     seconds: float
-    #: The rows that were sampled, heartbeats' too, as `positions` has them.
+    #: The sampled rows as in `positions`, those of heartbeats included.
     rows: Mapping[TopicAndPartition, SampleRow] = field(
         default_factory=dict, compare=False, repr=False
     )
@@ -44,20 +43,20 @@ class FlowLag:
 
 @dataclass(frozen=True)
 class _TargetEnds:
-    """A flow's partitions, what their topics are called at the target, and the ends there (of those
-    that are made)."""
+    """A flow's partitions, their topics' names at the target, and the end offsets there (of those
+    that exist)."""
 
     keys: Sequence[TopicAndPartition]
     names: Mapping[str, str]
     target: Mapping[TopicAndPartition, int]
 
     def target_end(self, key: TopicAndPartition) -> int | None:
-        """The end of the partition at the target; None when it is not made yet."""
+        """The partition's end offset at the target; None if it does not exist yet."""
         return self.target.get((self.names[key[0]], key[1]))
 
 
 class Sampler:
-    """Samples one flow, and remembers for how long its partitions lag, and what was written. For
+    """Samples one flow, and remembers how long its partitions have lagged and what was written. For
     one thread."""
 
     def __init__(
@@ -70,9 +69,9 @@ class Sampler:
         on_loss: Callable[[], None] = lambda: None,
         once: bool = False,
     ) -> None:
-        """`on_loss` is called where the target has less than the flow had written to it at the
-        sample before. Runs with an end take one sample, `once`: what does not move between two of
-        them stands still."""
+        """`on_loss` is called if the target has less than the flow had written by the sample
+        before. A run with `once` takes a single sample, so the time between two such runs counts
+        for a stall however long it is."""
         self.flow = flow
         self._on_loss = on_loss
         self._is_heartbeats = is_heartbeats
@@ -87,8 +86,7 @@ class Sampler:
         self._starts, self._marks, self._ends = KnownOffsets(), KnownOffsets(), KnownOffsets()
         #: The source's last stable offsets at the last sample.
         self._stable: dict[PartitionGeneration, int] = {}
-        #: The partitions of which something waited at the last sample, and those that moved before
-        #: it.
+        #: Partitions with lag at the last sample, and those that moved before it.
         self._lagging: set[TopicAndPartition] = set()
         self._moved: Set[TopicAndPartition] = frozenset()
         self._standing = StandingRows()
@@ -103,11 +101,11 @@ class Sampler:
         """Take a sample of each partition of the flow, as of a poll of its producer, and append
         those that are due.
 
-        `poll` gives where the flow is now, or None when it does not come to a poll in time: then
-        nothing is sampled. A partition whose leader at the source does not answer has no sample; as
-        one that is gone, it gets a row once that says so.
+        `poll` returns where the flow is now, or None if no poll completes in time: then nothing is
+        sampled. A partition whose leader at the source does not answer has no sample; like one that
+        is gone, it gets a single row that says so.
         """
-        # before the poll, which then knows of all that the flow wrote in front of these ends
+        # before the poll, whose snapshot then covers all that the flow wrote below these ends
         target_ends = self._target_ends()
         self._look_for_losses(target_ends)
         before, snapshot = self._before, poll()
@@ -163,7 +161,7 @@ class Sampler:
         self._catch_up(places if some is None else some)
         self._add_lag(fresh, now)
         self._lagging = {key for key, row in fresh.items() if row["lag_records"]}
-        if some is None:  # of those that were not answered too: their lag goes on
+        if some is None:  # unanswered partitions stay known too: their lag goes on
             known = set(places.values())
             self._history.keep(known)
             self._stalls.keep(known)
@@ -188,9 +186,9 @@ class Sampler:
         places: Mapping[TopicAndPartition, PartitionGeneration],
         marks: Mapping[TopicAndPartition, int],
     ) -> dict[TopicAndPartition, int]:
-        """The source's last stable offsets, behind its logs' ends, `marks`. Such an offset does not
-        go back, nor beyond the log's end: where that is what it was at the last sample, it is still
-        there, and is not asked for."""
+        """The source's last stable offsets; `marks` are its logs' ends. A last stable offset
+        neither goes back nor passes the log's end, so where it equalled this end at the last sample
+        it still does, and is not asked for."""
         still = {key: end for key, end in marks.items() if self._stable.get(places[key]) == end}
         source = self._connections.admin(self.flow.source)
         moved = source.end_offsets(places.keys() - still.keys(), skip_silent=True)
@@ -200,9 +198,9 @@ class Sampler:
         return known
 
     def _look_for_losses(self, ends: _TargetEnds) -> None:
-        """Compare the target's ends with what was written there by the sample before. Transactions
-        that are open hold the end of what is committed back, so where that is low the log's own end
-        is asked for."""
+        """Compare the target's ends with what the flow had written by the sample before. An open
+        transaction holds the committed end back, so where that is low, ask for the log's own
+        end."""
         before, written = self._before, {} if self._before is None else self._before.written
         low = {
             (ends.names[key[0]], key[1]): written[key]
@@ -222,8 +220,8 @@ class Sampler:
         ends: Mapping[TopicAndPartition, int],
         marks: Mapping[TopicAndPartition, int],
     ) -> Set[TopicAndPartition]:
-        """Note where the source's log goes on behind its last stable offset; and of what stands
-        still there, whose it is. Returns the partitions."""
+        """Note partitions whose source log goes on behind its last stable offset, and the producer
+        of each transaction that has stood there since the last sample. Returns the partitions."""
         held = {key: end for key, end in ends.items() if marks.get(key, 0) > end}
         self._open.observe(now.timestamp(), held)
         transactions = self._connections.open_transactions(self.flow.source, self._open.unknown())
@@ -249,8 +247,8 @@ class Sampler:
         now: datetime,
         stamp: datetime,
     ) -> None:
-        """Append those rows that are due; all others than `fresh` ones, if there are any, are as at
-        the sample before."""
+        """Append the rows that are due. If `fresh` is not None, all other rows are as at the sample
+        before."""
         recorded = {
             key: SampleValues.of_row(row) for key, row in (rows if fresh is None else fresh).items()
         }
@@ -276,14 +274,15 @@ class Sampler:
     def _places_of(
         self, keys: Sequence[TopicAndPartition], generations: CurrentGenerations
     ) -> Mapping[TopicAndPartition, PartitionGeneration]:
-        """Which generation each partition is in; the same object as before where that is so."""
+        """The generation of each partition; the same object as before if none has changed."""
         if (keys, generations) != self._placed_by:
             self._placed_by = keys, generations
             self._places = {key: generations.place(key) for key in keys}
         return self._places
 
     def _catch_up(self, keys: Iterable[TopicAndPartition]) -> None:
-        """Note of partitions that they stood until the sample before, where that was not noted."""
+        """Record that partitions stood still until the sample before, if that is not recorded
+        yet."""
         at = self._standing.rested_at
         for row in self._standing.wake(keys):
             place = PartitionGeneration.from_row(row)
@@ -310,8 +309,8 @@ class Sampler:
         target: ClusterAdmin,
         names: Mapping[str, str],
     ) -> Mapping[TopicAndPartition, int]:
-        """The ends of some target partitions: of many those that moved since they were asked for,
-        and all now and then. What another program writes there shows so much later."""
+        """The ends of some target partitions. Of many partitions, only those that moved are asked
+        for, and all now and then: what another program writes there shows that much later."""
         generations = {} if self._before is None else self._before.target_generations
         moving = {(names.get(topic, ""), at) for topic, at in self._lagging | self._moved}
         return self._ends.of(
@@ -343,14 +342,14 @@ class Sampler:
             "target_topic": target_ends.names[topic] or None,
             "mapped_end": snapshot.mapped.get(key, 0),
             "target_passed_end": target_end if snapshot.all_produced(key, self._targets) else None,
-            # Of the producer that the poll was at: what it had produced is nothing to a generation
-            # that began since.
+            # As of the polled producer: what it had produced does not count for a generation that
+            # has begun since.
             "target_generation": snapshot.target_generations.get(target_ends.names[topic], 0),
             "generation": snapshot.generations.generation(key),
         }
 
     def _named(self, key: TopicAndPartition, stamp: datetime) -> SampleRow:
-        """What every row of this flow has."""
+        """The columns that every row of this flow has."""
         topic, partition = key
         seconds = max(self.flow.settings.sample_positions_interval_seconds, self._pause)
         place = {"flow": self.flow.name, "topic": topic, "partition": partition}
@@ -360,7 +359,7 @@ class Sampler:
         at = now.timestamp()
         for key, row in rows.items():
             produced, end = row["produced_end"], row["source_end"]
-            # What the source has forgotten is no longer waited for.
+            # Records that the source has deleted are no longer waited for.
             reached = max(produced, row["source_start"])
             row["lag_records"] = waiting = max(0, end - reached)
             place = PartitionGeneration(*key, row["generation"])
@@ -368,7 +367,7 @@ class Sampler:
             row["stalled_since"] = _time_of(self._stalls.observe(place, at, produced, waiting))
 
     def _seeded(self) -> SampleLog[SampleValues]:
-        """What an earlier process wrote last: it holds, and lag goes on from there."""
+        """A log that begins with the last rows of an earlier process; lag goes on from there."""
         log: SampleLog[SampleValues] = SampleLog(self._pause)
         (latest,) = self._lake.ask("latest_sample", flow=self.flow.name)
         self._newest = latest["at"] and latest["at"].replace(tzinfo=timezone.utc)
@@ -398,14 +397,14 @@ def _with(
     some: Collection[TopicAndPartition],
     fresh: Mapping[TopicAndPartition, SampleRow],
 ) -> Mapping[TopicAndPartition, SampleRow]:
-    """Rows with fresh ones for some partitions; of those that have none now there is none."""
+    """`rows` with `fresh` ones for the partitions `some`; those without a fresh row have none."""
     gone = [key for key in some if key not in fresh and key in rows]
     rows = {**rows, **fresh}
     return {key: row for key, row in rows.items() if key not in gone} if gone else rows
 
 
 def _every(logs: int) -> float:
-    """How often the ends of all of so many logs are asked for, seconds."""
+    """Seconds between two requests for the ends of all logs, if they are so many."""
     return 0.0 if logs <= SPREAD_FROM else spread(_ALL_SECONDS, logs)
 
 

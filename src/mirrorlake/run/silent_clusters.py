@@ -1,6 +1,6 @@
-"""Clusters that did not answer when flows were judged (`checks/preflight.py`), as a whole or by
-single leaders: no rule has looked at what these flows do there, or it is not known where they
-begin."""
+"""Clusters that, as a whole or by single leaders, did not answer when flows were judged
+(`checks/preflight.py`): no rule has checked what these flows do there, or the offsets where they
+begin are not known."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -21,13 +21,13 @@ from mirrorlake.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-#: How long it takes until they are asked again, seconds.
+#: The pause between two attempts to ask them, seconds.
 ASK_SECONDS = 10.0
 
 
 class SilentClusters:
-    """Those of one run, and the thread that asks for them where the run `waits`. For the thread of
-    a replicator.
+    """The silent clusters of one run, and the thread that asks them if the run `waits`. For the
+    thread of a replicator.
 
     Attributes:
         aliases: the clusters.
@@ -40,11 +40,11 @@ class SilentClusters:
 
     @property
     def answered(self) -> bool:
-        """Whether one of them has answered since they were asked for."""
+        """Whether one of the clusters has answered since `ask_for`."""
         return self._asking is not None and self._asking.ended.is_set()
 
     def ask_for(self, connections: Connections, aliases: Collection[str]) -> None:
-        """It is these from now on."""
+        """Replace the clusters, and ask these from now on."""
         if self._asking is not None:
             self._asking.stop()
         self.aliases, self._asking = frozenset(aliases), None
@@ -54,13 +54,13 @@ class SilentClusters:
 
 
 def asking(connections: Connections, aliases: Collection[str]) -> Worker:
-    """A thread, to be started, that ends once one of some clusters answers: a caller who waited for
-    it would do nothing else for seconds."""
+    """A thread, to be started, that ends once one of the clusters answers: a caller that asked them
+    itself would do nothing else for seconds."""
 
     turns = count()
 
     def turn() -> float | None:
-        for alias in aliases if next(turns) else ():  # not before some time is over
+        for alias in aliases if next(turns) else ():  # the first turn only waits
             with suppress(ClusterUnusable):
                 connections.admin(alias).cluster_id()
                 return None
@@ -72,10 +72,10 @@ def asking(connections: Connections, aliases: Collection[str]) -> Worker:
 def judged_late(
     deployment: Deployment, flows: Sequence[ResolvedFlow], silent: Collection[str]
 ) -> tuple[Preflight, Mapping[str, ReplicationError]]:
-    """Judge flows once more, of which some clusters were `silent` before: those that may run, and
-    why others must not. Where two must not run together, the one that was judged before goes on.
-    Raises ClusterUnusable, also where a cluster does not tell what a rule goes by: it is to be
-    judged again."""
+    """Judge flows once more, of which some clusters were `silent` before. Returns the verdict on
+    those that may run, and why others must not. If two must not run together, the one that was
+    judged before goes on. Raises ClusterUnusable, also if a cluster does not tell what a rule
+    needs: the flows have to be judged again."""
     lake, connections = deployment.lake, deployment.connections
     preflight = judged(lake, connections, flows)
     late = {
@@ -90,7 +90,7 @@ def judged_late(
 
 
 def note_refused(event_log: EventLog, refused: Mapping[str, ReplicationError]) -> None:
-    """Flows have ended that must not run: each is an incident, and nothing else of it is."""
+    """Open an incident for each flow that ended because it must not run; close its passing ones."""
     for name, why in refused.items():
         event_log.incidents.close_kinds([name], TRANSIENT_KINDS)
         event_log.incidents.open(name, why.incident_kind, why)
@@ -98,8 +98,8 @@ def note_refused(event_log: EventLog, refused: Mapping[str, ReplicationError]) -
 
 
 def _refused(preflight: Preflight) -> dict[str, Problem]:
-    """Flows that must not run, and why. Raises ClusterUnreachable where a cluster only does not
-    tell that one may."""
+    """Flows that must not run, and why. Raises ClusterUnreachable if the only reason is a cluster
+    that does not tell that one may."""
     refused = refused_flows(preflight.problems)
     for problem in refused.values():
         if is_unknown(problem):

@@ -1,4 +1,4 @@
-"""Where a flow is after one poll of its stage, and how other threads get to know it."""
+"""The state of a flow after one poll of its stage, and how other threads get it."""
 
 import threading
 from collections.abc import Mapping, Set
@@ -13,13 +13,14 @@ from mirrorlake.produce.flow import FlowProducer
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Where a flow was after one poll: what was landed before it, whether that was all produced,
-    where it goes on, where the map of what it has produced ends (rows of it may still be on their
-    way), the partitions that wait for an operator or were stopped by one, the topics that were left
-    out at that poll, and the generations of target topics that it produced to. `written` is up to
-    where it has written to target partitions, by source partition; `behind` are those whose map is
-    behind the target. Source offsets are of `generations`: a partition that the flow has yet to
-    bring to its newest one has none."""
+    """The state of a flow after one poll. `covered` is what was landed before the poll, and
+    `caught_up` whether all of that was produced; `floors` are the positions where it goes on, and
+    `mapped` the ends of the map of what it has produced (rows of it may still be on their way).
+    `blocked` partitions wait for an operator or were stopped by one; `left_out` topics were left
+    out at that poll. `target_generations` are those of the target topics that it produced to.
+    `written` is up to where it has written to target partitions, by source partition; `behind` are
+    those whose map is behind the target. Source offsets are of `generations`: a partition that the
+    flow has yet to bring to its newest generation has none."""
 
     covered: dict[TopicAndPartition, int]
     caught_up: bool
@@ -40,8 +41,8 @@ class Snapshot:
     def produced_end(self, key: TopicAndPartition, targets: TargetTopics) -> int:
         """How far a partition is produced.
 
-        Where a poll sees nothing more, all has been produced: the flow is behind the transaction
-        markers there too.
+        If a poll finds nothing more, all has been produced: the flow has passed the transaction
+        markers too.
         """
         return self.covered_end(key) if self.all_produced(key, targets) else self.floors.get(key, 0)
 
@@ -53,8 +54,8 @@ class Snapshot:
         return self.caught_up and not waits
 
     def moved_since(self, before: "Snapshot | None") -> Set[TopicAndPartition]:
-        """The partitions that were landed or produced further since another poll; all where there
-        was none."""
+        """The partitions that were landed or produced further since another poll; all partitions if
+        there was none."""
         now = (self.covered, self.floors, self.written)
         then = ({}, {}, {}) if before is None else (before.covered, before.floors, before.written)
         return {
@@ -65,7 +66,7 @@ class Snapshot:
         }
 
     def is_behind(self, place: PartitionGeneration, offset: int) -> bool:
-        """Whether the flow has gone on behind an offset: further, or to a newer generation of the
+        """Whether the flow has passed an offset, or has come to a newer generation of the
         partition."""
         key = place.topic_partition
         return key in self.floors and (self.generations.generation(key), self.floors[key]) > (
@@ -81,15 +82,15 @@ def snapshot_of(
     generations: CurrentGenerations,
     target_generations: Mapping[str, int],
 ) -> Snapshot:
-    """Where a producer is now; `covered` was landed before its last poll, in `generations` or later
-    ones."""
+    """The state of a producer now; `covered` was landed before its last poll, in `generations` or
+    later ones."""
     living = {
         key: floor
         for key, floor in producer.floors().items()
         if floor.generation == generations.generation(key)
     }
     floors = {key: floor.next for key, floor in living.items()}
-    # Of a target topic that was made again the map has nothing yet, however far the one before it
+    # The map has nothing yet of a target topic that was made again, however far the one before it
     # went.
     mapped = {key: floor.source for key, floor in living.items() if floor.target is not None}
     spec, left_out = producer.spec, frozenset(producer.spec.left_out)
@@ -118,7 +119,7 @@ def snapshot_of(
 
 
 class Snapshots:
-    """Handed over by the flow's thread, after a poll, when another thread wants to know."""
+    """Snapshots that the flow's thread hands over after a poll, when another thread wants one."""
 
     def __init__(self) -> None:
         self.last: Snapshot | None = None
@@ -131,13 +132,13 @@ class Snapshots:
         return self._wanted.is_set()
 
     def take(self, snapshot: Snapshot) -> None:
-        """Hand over where the flow is now."""
+        """Hand over a snapshot of the flow as it is now."""
         self.last = snapshot
         self._wanted.clear()
         self._taken.set()
 
     def next(self, seconds: float) -> Snapshot | None:
-        """Where the flow is after its next poll; None if it does not come to one in time."""
+        """A snapshot of the flow after its next poll; None if no poll completes in time."""
         self._taken.clear()
         self._wanted.set()
         return self.last if self._taken.wait(seconds) else None

@@ -1,5 +1,5 @@
-"""Rows of a sample that say what those of the sample before said: of thousands of partitions most
-stand as they stood, and their rows are not made again."""
+"""Sample rows that repeat those of the sample before: of thousands of partitions most stand still,
+and their rows are not made again."""
 
 from collections.abc import Collection, Iterable, Mapping, Set
 from typing import NamedTuple
@@ -10,8 +10,8 @@ from mirrorlake.run.snapshot import Snapshot
 
 
 class Seen(NamedTuple):
-    """What a sample goes by. The generations of partitions are the same object as long as they are
-    what they were; `producible` says of each topic whether its records are produced now."""
+    """The inputs of a sample. `places` is the same object as long as no generation changes;
+    `producible` says of each topic whether its records are produced now."""
 
     places: Mapping[TopicAndPartition, PartitionGeneration]
     names: Mapping[str, str]
@@ -24,12 +24,12 @@ class Seen(NamedTuple):
 
 
 class StandingRows:
-    """The rows of the newest sample. A sample that fails leaves nothing to go by: all rows of the
-    next one are made. For one thread.
+    """The rows of the newest sample. After a sample that failed, the next one makes all rows. For
+    one thread.
 
     Attributes:
-        rested_at: until when partitions are known to have stood as their rows say, of which
-            nothing was noted since.
+        rested_at: until when the partitions that have not been observed since are known to have
+            stood as their rows say.
     """
 
     def __init__(self) -> None:
@@ -42,8 +42,8 @@ class StandingRows:
     def begin(
         self, seen: Seen, watched: Set[TopicAndPartition]
     ) -> Collection[TopicAndPartition] | None:
-        """The partitions whose rows may be other ones; None where all are to be made. `watched` are
-        some that change by themselves, now; those at the sample before may too."""
+        """The partitions whose rows may differ; None if all have to be made. `watched` are those
+        that change by themselves now; those of the sample before may differ too."""
         before, self._seen = self._seen, None
         if before is None or before.places is not seen.places or _of_all(before) != _of_all(seen):
             return None
@@ -60,7 +60,7 @@ class StandingRows:
         )
 
     def wake(self, keys: Iterable[TopicAndPartition]) -> list[SampleRow]:
-        """Those rows of some partitions that stood until `rested_at`: from now on they are noted
+        """The rows of those of `keys` that stood until `rested_at`: from now on they are observed
         again."""
         awake = self._rested.intersection(keys)
         self._rested -= awake
@@ -72,7 +72,7 @@ class StandingRows:
         lagging: Set[TopicAndPartition],
         at: float,
     ) -> None:
-        """Note the rows of a sample; those that lag change by themselves."""
+        """Note the rows of a sample; those of lagging partitions change by themselves."""
         self.rows, self._rested, self.rested_at = rows, rows.keys() - lagging, at
 
     def end(self, seen: Seen, watched: Set[TopicAndPartition]) -> None:
@@ -81,7 +81,7 @@ class StandingRows:
 
 
 def _of_all(seen: Seen) -> tuple[object, ...]:
-    """What each row goes by."""
+    """The values that all rows depend on."""
     now = seen.snapshot
     flags = now.caught_up, now.blocked, now.left_out, now.target_generations
     return seen.names, seen.producible, *flags
@@ -90,5 +90,5 @@ def _of_all(seen: Seen) -> tuple[object, ...]:
 def _differing(
     before: Mapping[TopicAndPartition, int], now: Mapping[TopicAndPartition, int]
 ) -> set[TopicAndPartition]:
-    """The partitions of which the two do not say the same."""
+    """The partitions in which the two differ."""
     return set() if before is now else {key for key, _ in before.items() ^ now.items()}

@@ -1,4 +1,4 @@
-"""How the flows stand, as one document: what `mirrorlake status` shows."""
+"""The state of the flows, as one document: what `mirrorlake status` shows."""
 
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
@@ -20,23 +20,23 @@ from mirrorlake.run.attention import attention, standing
 from mirrorlake.run.workers import read_workers, works_of
 from mirrorlake.threads import in_thread
 
-#: What a status reads of the lake.
+#: The tables and views that a status reads.
 _READ = ("flow_status", "alerts", "living_targets", "proof_status", "starts")
 UNASKED = (
     "the clusters were not asked, and laws not checked: the lake was opened without its "
     "topology file"
 )
-#: How runs may end that leave a lease behind, by who decides which process runs a flow: where
-#: Kafka does, another one goes on at once.
+#: The modes of a run that can leave a lease behind when killed, by how the process of a flow is
+#: chosen: where Kafka chooses, another process goes on at once.
 _MODES = {"lease": ("once", "continuous"), "kafka": ("once",)}
-#: Less room than the rows and the commit of a batch may take.
+#: Less free space than the rows and the commit of a batch may take.
 FULL_BYTES = 1 << 20
-#: A run may end between its making of the lake and the beginning of its flows.
+#: A run may end after it has made the lake and before its flows begin.
 NOT_BEGUN = (
     "no flow has begun in this lake yet: `mirrorlake run` begins them; one that has ended before "
     "it did said why"
 )
-#: By flow how it was last run, and how its lease stands.
+#: By flow: how it was last run, and the state of its lease.
 _Leases = dict[str, tuple[str, LeaseState]]
 
 
@@ -46,17 +46,17 @@ def read_status(
     """Returns {"healthy", "flows": [a row of `flow_status` each], "topics": [...], "incidents":
     [...], "alerts": [rows of the view `alerts`, and of laws that are broken], "unchecked":
     [sentences], "proofs": [rows of the view `proof_status`], "attention": [a sentence for each
-    thing that needs attention], "warnings": [a sentence for each thing that may come to need
-    it], "workers": [which process does what, and which stand by, of the lake `lake_id`, where
-    Kafka decides that (`workers.read_workers`)]}. Flows have `enabled`, `paused` (as a whole) and
-    `standing`, how they stand in words.
+    thing that needs attention], "warnings": [a sentence for each thing that may come to need it],
+    "workers": [which processes work or stand by for the lake `lake_id`, if Kafka decides that
+    (`workers.read_workers`)]}. Flows have `enabled`, `paused` (as a whole) and `standing`, their
+    state in words.
 
-    A flow that has never run is there with nulls. Not healthy means that an alert is there, that
-    the disk of the lake is full, which takes no incident then, or that flows are to run and none
-    has ever begun in this lake. What is paused, disabled or gone by the
-    file as it is now raises no alert except for its open incidents, which wait for a decision.
-    Without `connections` it is read from the tables alone: no cluster is asked, no law checked, and
-    whether a flow is enabled is not known.
+    A flow that has never run has nulls. Not healthy means that there is an alert, that the disk of
+    the lake is full, which then takes no incident, or that flows are to run and none has ever begun
+    in this lake. A flow or topic that the file as it is now pauses, disables or lacks raises no
+    alert except for its open incidents, which wait for a decision. Without `connections` only the
+    tables are read: no cluster is asked, no law is checked, and whether a flow is enabled is not
+    known.
     """
     workers: list[dict[str, Any]] = []
     lake.open_together(_READ)
@@ -111,7 +111,7 @@ def read_status(
 
 
 def _full_disk(lake: Reader) -> list[str]:
-    """A sentence where the folder of a lake takes nothing any more, incidents neither."""
+    """A sentence if the folder of a lake is full and takes no more writes, not even incidents."""
     root = lake.directory
     free = None if root is None else root.free_bytes()
     if free is None or free >= FULL_BYTES:
@@ -120,8 +120,8 @@ def _full_disk(lake: Reader) -> list[str]:
 
 
 def _asked_for_others(lake: Reader, location: Location | None) -> Future[list[str]]:
-    """Commits of other programs (`newest_by_others`), asked for beside the rest; `location` is what
-    the topology file says of the lake."""
+    """Commits of other programs (`newest_by_others`), read in a thread of their own; `location` is
+    the topology file's `lake`."""
     open_now = {table: held for table in TABLES if (held := lake.held(table)) is not None}
     # a catalog's own tables are Spark's
     root = lake.directory if location is None or location.path is not None else None
@@ -143,8 +143,8 @@ def _by_topology(
 
 
 def _leases(lake: Reader, flows: Collection[str], modes: Collection[str]) -> _Leases:
-    """By flow, of these ones, how it was last run, if by one of these modes, and how its lease
-    stands, in a lake at a path or URL. Raises OSError."""
+    """How each of these flows was last run, if by one of these modes, and the state of its lease,
+    in a lake at a path or URL. Raises OSError."""
     leases = _Leases()
     for row in lake.table_rows("objectives"):
         if row["mode"] in modes and row["flow"] in flows:
@@ -155,8 +155,8 @@ def _leases(lake: Reader, flows: Collection[str], modes: Collection[str]) -> _Le
 
 
 def cut_off(leases: _Leases) -> list[dict[str, Any]]:
-    """Rows like those of the view `alerts`, of flows whose last run was killed: the view asks
-    nothing of a flow that is not to run all the time, and waits for samples of others."""
+    """Rows like those of the view `alerts` for flows whose last run was killed: the view does not
+    watch a flow that is not to run all the time, and waits for samples of others."""
     alerts = []
     for flow, (mode, state) in leases.items():
         if state.left_by is None:

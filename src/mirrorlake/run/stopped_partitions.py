@@ -1,5 +1,5 @@
-"""Partitions of a flow that wait for an operator: what was refused, lost or contradicted, reported
-and followed up."""
+"""Partitions of a flow that wait for an operator, because records were refused, lost or
+contradicted: reporting them, and following up decisions."""
 
 import logging
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
@@ -38,16 +38,16 @@ from mirrorlake.run.target_losses import (
 
 logger = logging.getLogger(__name__)
 
-#: Kinds that are over once the flow has come behind their offsets.
+#: Kinds of incident that close once the flow has come behind their offsets.
 _GO_ON = tuple(kind.incident_kind for kind in (TargetRefused, MapBehind, MapUnknown))
 
 
 class StoppedPartitions:
-    """The stopped partitions of one flow. The flow's thread finds them, the control's asks what was
-    decided.
+    """The stopped partitions of one flow. The flow's thread finds them, the control thread asks for
+    decisions.
 
-    `begin_anew` restarts the flow, which then tries again what was refused; `limits` says what
-    decides which records target topics take.
+    `begin_anew` restarts the flow, which then tries refused records again; `limits` gives what
+    decides which records target topics accept.
     """
 
     def __init__(
@@ -66,29 +66,29 @@ class StoppedPartitions:
         self._incidents = incidents
         self._begin_anew = begin_anew
         self._limits = limits
-        #: What the limits were before a partition was tried last, as far as that is known.
+        #: The limits before a partition was last tried, as far as they are known.
         self._tried_with: dict[TopicAndPartition, Hashable] = {}
-        #: What stands, and why; and what of that the flow has to begin anew for, since it was
-        #: decided.
+        #: The error of each stopped partition; and those of them that were decided, for which the
+        #: flow has to begin anew.
         self._here: dict[TopicAndPartition, MirrorlakeError] = {}
         self._decided: set[TopicAndPartition] = set()
         self._noted: MirrorlakeError | None = None
         self._producer: FlowProducer | None = None
         self._behind: frozenset[PartitionGeneration] = frozenset()
-        # others were stopped by an earlier process, as far as is known until it was checked
+        # an earlier process may have stopped others, until the incidents have been checked
         self._before = True
 
     @property
     def error(self) -> MirrorlakeError | None:
-        """The first of what stands; what was decided does until the flow goes by it."""
+        """The first error that stands; a decided one stands until the flow begins anew."""
         return next(iter([*self._here.values()]), self._noted)
 
     def note(self, error: MirrorlakeError | None) -> None:
-        """Something else stands, if it is an error; the first of such is kept."""
+        """Note an error of another kind, if it is one; only the first is kept."""
         self._noted = self._noted or error
 
     def begin(self) -> None:
-        """The flow begins anew, and goes by all that was decided before."""
+        """Drop the decided partitions: the flow begins anew, by these decisions."""
         for key in [*self._decided]:
             self._decided.discard(key)
             self._here.pop(key, None)
@@ -96,8 +96,8 @@ class StoppedPartitions:
     def stop_before_holes(
         self, producer: FlowProducer, stage: StageFiles, decided: Decided
     ) -> None:
-        """Leave out partitions of which the stage has lost what this flow lacks, until an operator
-        has decided."""
+        """Leave out partitions of which the stage has lost records that this flow lacks, until an
+        operator has decided."""
         holes = holes_before(self._lake, stage, producer, decided.trimmed)
         if holes:
             problem = next(iter(holes.values()))
@@ -107,14 +107,14 @@ class StoppedPartitions:
             producer.spec = replace(producer.spec, blocked=producer.spec.blocked | holes.keys())
 
     def refused(self, refusals: Sequence[TargetRefused]) -> None:
-        """Partitions stop, the others go on; a row of each in `incidents` says what and which
+        """Stop the partitions of `refusals`, while the others go on; an incident for each names the
         offsets (DESIGN.md, "Nothing silently")."""
         for refusal in refusals:
             logger.error("%s", refusal)
         self._targets.check()
         closed = self._targets.closed()
         if any(refusal.topic in closed for refusal in refusals):
-            self._begin_anew()  # the topic is gone or another one; that has an incident of its own
+            self._begin_anew()  # the topic is gone or another one: an incident of its own
         fresh = [refusal for refusal in refusals if refusal.topic not in closed]
         lost = [refusal for refusal in fresh if isinstance(refusal, TargetLost)]
         if denied := [refusal for refusal in fresh if isinstance(refusal, TopicRefused)]:
@@ -128,8 +128,7 @@ class StoppedPartitions:
             self._lost_under_way(lost)
 
     def parked(self, places: Sequence[PartitionGeneration]) -> None:
-        """Partitions go on behind refused records: what was reported of them before, if anything,
-        is decided."""
+        """Settle the open refusals of partitions that now go on behind refused records."""
         kind = TargetRefused.incident_kind
         open_ones = {
             refusal.place for refusal in self._incidents.refused(self._flow) if refusal.kind == kind
@@ -140,11 +139,11 @@ class StoppedPartitions:
             self._here.pop(place.topic_partition, None)
 
     def stop_where_lost(self, producer: FlowProducer, ends: AskEnds, decided: Decided) -> bool:
-        """Leave out partitions of which the target has lost records that it had acknowledged, until
-        an operator has decided. Returns whether the map was changed for it, so that the flow has to
-        begin anew."""
+        """Leave out partitions of which the target has lost acknowledged records, until an operator
+        has decided. Returns whether the map was cut for them, so that the flow has to begin
+        anew."""
         self._producer = producer
-        # before the ends are asked for: what is sent meanwhile is not lost
+        # before the ends are asked for: what is sent meanwhile must not count as lost
         resent = resent_to(self._lake, self._flow)
         losses = log_ends_below(producer, ends, resent)
         if losses.keys() - decided.lost.keys():
@@ -168,7 +167,7 @@ class StoppedPartitions:
     def _named(
         self, losses: Mapping[TopicAndPartition, tuple[Lost, tuple[int, int] | None]]
     ) -> Losses:
-        """Losses, and what was written last where the map may not have it."""
+        """Losses with target topics, and what was written last where the map may lack it."""
         return {
             key: MappedLoss(self._targets.remote_topic(key[0]) or key[0], *loss)
             for key, loss in losses.items()
@@ -181,12 +180,12 @@ class StoppedPartitions:
         return problems
 
     def _lost_under_way(self, refusals: Sequence[TargetLost]) -> None:
-        """Records got offsets below the map's end, in topics that were noted: the flow begins anew,
-        and takes what is lost out of the map."""
+        """Handle records that got offsets below the map's end in topics that are still the same:
+        the flow begins anew, and cuts what is lost out of the map."""
         producer = self._producer
         assert producer is not None
         try:
-            producer.drain()  # so that the map has all that was written
+            producer.drain()  # so that the map has all written records
         finally:
             losses, floors = {}, producer.floors()
             for refusal in refusals:
@@ -201,24 +200,25 @@ class StoppedPartitions:
         self._incidents.report(
             Incident(self._flow, problem.incident_kind, problem) for problem in problems
         )
-        # Not before: a check beside this one would take what has no incident yet for decided, and
-        # look no more.
+        # Only now: a check in the other thread would take a problem without an incident for a
+        # decided one, and stop looking.
         self._here |= {problem.topic_partition: problem for problem in problems}
 
     def report_behind(self, partitions: Sequence[MapBehind]) -> None:
-        """Partitions wait until the stage has what the target took."""
+        """Report partitions that wait until the stage has what the target took."""
         if partitions:
             logger.warning("%s (%d partitions in all)", partitions[0], len(partitions))
             self._report(partitions)
 
     def check(self, snapshot: Snapshot | None) -> None:
-        """Close incidents of refused records that were taken since, as of a poll, and go on where
-        an operator decided so; report partitions whose map was behind the target before, too."""
+        """Close incidents of refused records that the target has taken since, as of a poll, and go
+        on where an operator decided so. Report partitions whose map was behind the target at the
+        check before too."""
         behind = {} if snapshot is None else snapshot.behind
         self.report_behind([one for place, one in behind.items() if place in self._behind])
         self._behind = frozenset(behind)
         if not (self._here or self._before):
-            return  # nothing else records them
+            return  # no other code opens incidents for this flow
         waiting = self._incidents.refused(self._flow)
         self._before = bool(waiting)
         taken = {
@@ -252,9 +252,9 @@ class StoppedPartitions:
         )
 
     def _try_again(self, refused: Collection[TopicAndPartition]) -> None:
-        """Let the flow try refused records again where the limits of their target topics have
-        changed since they were known last: before the try that was refused, or not at all yet. They
-        may have changed beside that try."""
+        """Let the flow try refused records again if the limits of their target topics have changed
+        since they were last known, or were not known yet: they may have changed beside the try that
+        was refused."""
         names = {
             key: name for key in refused if (name := self._targets.remote_topic(key[0])) is not None
         }
@@ -276,8 +276,8 @@ def holes_before(
     lake: Lake, stage: StageFiles, producer: FlowProducer, accepted: Accepted
 ) -> dict[TopicAndPartition, StageTrimmed]:
     """The partitions of which a flow lacks records that the stage no longer has, each with the
-    error that an operator sees. What is deleted behind this the producer notices: it was noted
-    before."""
+    error that an operator sees. The producer notices later deletions by itself: they are noted
+    before they happen."""
     spec, floors = producer.spec, producer.floors()
 
     def candidates() -> dict[TopicAndPartition, list[Removal]]:
@@ -288,7 +288,7 @@ def holes_before(
         producer.known_deletions = index.deletions
     if not candidates():
         return {}
-    stage.invalidate()  # where the index follows no deletions, it has them yet
+    stage.invalidate()  # an index that follows no deletions still lists the deleted files
     with stage.reading() as index:
         producer.known_deletions = index.deletions
         holes = list(

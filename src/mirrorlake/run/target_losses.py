@@ -1,10 +1,10 @@
 """Records that a target has lost although it had acknowledged them, while the topic is the same
 one: a leader that lacks them was elected, or a disk was restored from an older copy.
 
-What is lost is reported, and taken out of the map: no choice makes it true again. The positions
-that the flow has in its group stood for it too, so they are set back. Once an operator has decided
-how, the flow goes on from the end of the map. What replays and restores had sent there is not in
-the flow's map: what was parked waits to be replayed once more.
+Lost records are reported, and cut out of the map: no choice brings them back. The flow's positions
+in its group stood for them too, so these are set back. Once an operator has decided how, the flow
+goes on from the end of the map. Records that replays and restores had sent there are not in the
+flow's map: parked ones wait to be replayed once more.
 """
 
 import logging
@@ -25,7 +25,7 @@ from mirrorlake.produce.flow import FlowProducer
 
 logger = logging.getLogger(__name__)
 
-#: How long an end has to lie below the map's, seconds, until what is missing counts as lost.
+#: How long an end has to lie below the map's end, seconds, until the records count as lost.
 SURE_SECONDS = 3.0
 _LOOK_SECONDS = 0.5
 _LOST = (
@@ -43,9 +43,9 @@ answer."""
 
 
 class ResentExtent(NamedTuple):
-    """How far a replay or restore has written into a partition of a flow's target topic: `topic` is
-    what it sent, `mirrored` what the flow brings there. One generation is what the flow calls that
-    of the target topic, the other what the resend does."""
+    """How far a replay or restore has written into a partition of a flow's target topic. `topic` is
+    the topic that it sent, `mirrored` the one that the flow mirrors there. `target_generation` is
+    the target topic's generation by the flow, `resend_generation` by the resend."""
 
     resend: str
     mirrored: str
@@ -63,15 +63,15 @@ class ResentExtent(NamedTuple):
 
 
 def resent_to(lake: Lake, flow: str) -> list[ResentExtent]:
-    """What resends have written into the target topics of a flow."""
+    """How far resends have written into the target topics of a flow."""
     return [ResentExtent(**row) for row in lake.ask("resent_here", flow=flow)]
 
 
 def log_ends_below(
     producer: FlowProducer, ends: AskEnds, resent: Iterable[ResentExtent] = ()
 ) -> dict[TopicAndPartition, Lost]:
-    """Source partitions whose map, or that of a resend to the same place, goes on behind the end of
-    the log of the target, and what is lost of each."""
+    """Source partitions whose map, or that of a resend to the same place, ends above the target's
+    log end, and what is lost of each."""
     places = dict[TopicAndPartition, tuple[TopicAndPartition, int]]()
     mapped = dict[TopicAndPartition, int]()
     name_of = producer.spec.remote_topic
@@ -90,9 +90,9 @@ def log_ends_below(
 
 
 def ends_below(ends: AskEnds, mapped: Ends) -> Ends:
-    """The log ends that lie below what the map has of target partitions, for a while: a leader that
-    was just elected hears somewhat later how far its log is known to reach. Of a partition whose
-    leader does not answer this is not known."""
+    """The log ends that stay below the ends in `mapped` for SURE_SECONDS: a leader that was just
+    elected learns its high watermark somewhat later. A partition whose leader does not answer is
+    left out."""
     below: Ends = mapped
     for _ in attempts(SURE_SECONDS, _LOOK_SECONDS):
         answers = ends(below.keys()) if below else {}
@@ -103,8 +103,8 @@ def ends_below(ends: AskEnds, mapped: Ends) -> Ends:
 
 
 class MappedLoss(NamedTuple):
-    """What is lost of the mirror of a source partition, the target topic's name, and the generation
-    and the source offset of the last record that was written, where the map may not have it yet."""
+    """What the mirror of a source partition has lost: the target topic's name, the loss, and the
+    generation and source offset of the last written record if the map may not have it yet."""
 
     name: str
     lost: Lost
@@ -116,8 +116,8 @@ Losses = Mapping[TopicAndPartition, MappedLoss]
 
 
 def loss_errors(lake: Lake, flow: str, losses: Losses) -> list[TargetLost]:
-    """What operators hear of losses: of each generation of the source topic that had records there,
-    oldest first."""
+    """The errors that operators see: one for each generation of the source topic that had records
+    there, oldest first."""
     in_map = _in_map(lake, flow, losses)
     return [
         _loss_error(flow, loss.name, key, lost=loss.lost, generation=generation, part=part)
@@ -129,7 +129,7 @@ def loss_errors(lake: Lake, flow: str, losses: Losses) -> list[TargetLost]:
 def _parts(
     mapped: Collection[Mapping[str, Any]], written: tuple[int, int] | None
 ) -> list[tuple[int, Mapping[str, Any]]]:
-    """What is lost by generation: what the map has, and what was written behind it."""
+    """The lost records by generation: those in the map, and those written behind it."""
     parts: dict[int, dict[str, Any]] = {row["generation"]: dict(row) for row in mapped}
     if written is not None:
         generation, last = written
@@ -173,9 +173,9 @@ def _loss_error(
 
 
 def take_out(lake: Lake, producer: FlowProducer, lost: Mapping[TopicAndPartition, Lost]) -> bool:
-    """Let the map, the target's positions and what was proven say nothing of lost records any more;
-    returns whether they did, and the flow has to begin anew. Who dies in between does it again: the
-    map is cut last, in one commit."""
+    """Take lost records out of the map, the target's positions and the proofs. Returns whether
+    there were any, so that the flow has to begin anew. A process that dies in between does it
+    again: the map is cut last, in one commit."""
     floors, spec = producer.floors(), producer.spec
     due = {
         key: MappedLoss(name, loss)
@@ -199,7 +199,7 @@ def take_out(lake: Lake, producer: FlowProducer, lost: Mapping[TopicAndPartition
 
 
 def _is_mapped(floor: Floor | None, lost: Lost) -> bool:
-    """Whether the map has lost records still."""
+    """Whether the map still has lost records."""
     return (
         floor is not None
         and floor.target_generation == lost.target_generation
@@ -208,10 +208,10 @@ def _is_mapped(floor: Floor | None, lost: Lost) -> bool:
 
 
 def take_back(lake: Lake, flow: str, losses: Losses, resent: Iterable[ResentExtent]) -> None:
-    """Let nothing say any more that what resends had sent is where the target has just lost it.
+    """Take records that the target has just lost out of the maps of the resends that sent them.
 
     To be done before the losses are reported: while these wait for a decision, a replay may send
-    what waits again. Who dies in between finds the losses once more.
+    parked records again. A process that dies in between finds the losses once more.
     """
     touched: dict[TopicAndPartition, MappedLoss] = {}
     cuts = defaultdict[str, list[tuple[object, ...]]](list)
@@ -241,7 +241,7 @@ def _frame(losses: Losses) -> Frame:
 def _in_map(
     lake: Lake, flow: str, losses: Losses
 ) -> dict[TopicAndPartition, list[Mapping[str, Any]]]:
-    """What the map has of lost records, by generation of the source topic."""
+    """What the map has of lost records, by source partition, one row per generation."""
     rows: dict[TopicAndPartition, list[Mapping[str, Any]]] = {}
     if losses:
         for row in lake.ask("lost_of_map", {"lost": _frame(losses)}, flow=flow):
@@ -250,8 +250,8 @@ def _in_map(
 
 
 def _take_out_proofs(lake: Lake, flow: str, losses: Losses) -> None:
-    """What was proven of lost records is not there any more. What is being compared now, and was
-    read before, is known by when that began (view `proofs`)."""
+    """Mark the proofs of lost records as missing at the target. A comparison that read them before
+    and is still going on is recognized by when it began (view `proofs`)."""
     gone = {
         (*key, row["generation"]): (row["first_offset"], row["last_offset"])
         for key, rows in _in_map(lake, flow, losses).items()

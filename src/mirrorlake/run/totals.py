@@ -1,4 +1,4 @@
-"""What a plan comes to: topics and partitions by what becomes of them, what waits for them, and
+"""The totals of a plan: topics and partitions by what becomes of them, records that wait, and
 conflicts. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,10 +12,10 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 
 @dataclass(frozen=True)
 class Totals:
-    """The sums of one flow, or of several. Partitions are those of the source's topics; of a topic
-    that is refused none is mirrored. `offsets_at_source` is how many offsets there are not landed
-    yet, which is at most as many records; `records_staged` and `bytes_staged` (keys and values) are
-    landed, and not at the target yet. None is not known."""
+    """The sums of one flow, or of several. Partitions are those of the source's topics; a refused
+    topic has none mirrored. `offsets_at_source` counts offsets that are not landed yet, an upper
+    bound of the records; `records_staged` and `bytes_staged` (keys and values) are landed, and not
+    yet at the target. None means unknown."""
 
     topics: int = 0
     topics_to_create: int = 0
@@ -29,12 +29,12 @@ class Totals:
     bytes_staged: int | None = 0
 
 
-#: Of a flow of which an end could not be asked.
+#: For a flow with an end that could not be asked.
 UNKNOWN = Totals(offsets_at_source=None, records_staged=None, bytes_staged=None)
 
 
 def topic_totals(plans: Sequence[TopicPlan], there: Mapping[str, int]) -> Totals:
-    """Topics and partitions of a flow; `there` are partitions at the target, by topic."""
+    """Topics and partitions of a flow; `there` has the partition counts at the target, by topic."""
     going = [plan for plan in plans if plan.action != "refuse"]
     have = {plan.topic: min(plan.partitions, there.get(plan.target_topic, 0)) for plan in going}
     return Totals(
@@ -53,7 +53,7 @@ def not_landed(
     ends: Mapping[TopicAndPartition, int],
     staged: Mapping[TopicAndPartition, int],
 ) -> int:
-    """How many offsets of the source lie behind what is staged of each partition, as far as it
+    """How many offsets of the source lie behind the staged ones of each partition, as far as it
     still has them."""
     return sum(
         max(0, end - max(starts.get(key, 0), staged.get(key, 0))) for key, end in ends.items()
@@ -61,7 +61,7 @@ def not_landed(
 
 
 def added(totals: Iterable[Totals]) -> Totals:
-    """The sum; what is not known of one is not known of all."""
+    """The sum; a count that is unknown for one is unknown for the sum."""
     parts = list(totals)
     columns = {
         count.name: [getattr(each, count.name) for each in parts] for count in fields(Totals)
@@ -73,8 +73,8 @@ def added(totals: Iterable[Totals]) -> Totals:
 
 
 def map_ends(rows: Iterable[Mapping[str, Any]]) -> dict[TopicAndPartition, tuple[int, int]]:
-    """(generation, next source offset) behind the map of each partition, by rows of `mapped_ends`:
-    in the newest generation of its target topic."""
+    """(generation, next source offset) behind the map of each partition, in the newest generation
+    of its target topic, from rows of `mapped_ends`."""
     newest: dict[TopicAndPartition, tuple[int, int, int]] = {}
     for row in rows:
         key = row["topic"], row["partition"]
@@ -87,8 +87,8 @@ def waiting_places(
     staged: Mapping[str, Mapping[int, PartitionRanges]],
     ends: Mapping[TopicAndPartition, tuple[int, int]],
 ) -> tuple[list[tuple[str, int, int, int]], int]:
-    """Where staged records begin that lie behind the map (topic, partition, generation, first
-    offset), and about how many they are: of a file in which the map ends, a part."""
+    """Where the staged records that lie behind the map begin (topic, partition, generation, first
+    offset), and their approximate count: a share of a file's records if the map ends within it."""
     first: dict[PartitionGeneration, int] = {}
     count = 0
     for topic, partitions in staged.items():

@@ -1,4 +1,4 @@
-"""What the clusters and the lake say about what a flow does not see: for
+"""What a flow does not see, as the clusters and the lake show it: for
 `mirrorlake.checks.unseen`."""
 
 import time
@@ -16,12 +16,12 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.plan_totals import Staged
 
-#: A flow that was sampled not longer ago runs, or has just ended.
+#: A flow whose last sample is not older runs, or has just ended.
 RUNS_MS = 300_000
 
 
 def away_ms(lake: Reader | None, flow: str) -> float | None:
-    """For how long a flow has not run; None where it never has, or that is not known."""
+    """How long a flow has not run, milliseconds; None if it never has, or that is not known."""
     if lake is None:
         return None
     rows = lake.query_rows("newest_sample_at", flow=flow)
@@ -38,8 +38,8 @@ def unseen_problems(
     away: float | None,
     staged: Staged,
 ) -> Iterator[Problem]:
-    """What is worth knowing of a flow. `plan` is its document in that of `run.plan.make_plan`, with
-    its groups; `at_source` are the configs of its topics there; `away` says for how long the flow
+    """Problems about what a flow misses. `plan` is its document in that of `run.plan.make_plan`,
+    with its groups; `at_source` are its topics' configs at the source; `away` is how long the flow
     has not run (`away_ms`). Raises ClusterUnreachable, AuthenticationFailed."""
     topics = {
         topic["topic"]: topic["partitions"]
@@ -69,7 +69,7 @@ def _not_staged(
     places: Collection[TopicAndPartition],
     staged: Mapping[TopicAndPartition, int] | None,
 ) -> set[str]:
-    """The topics of some partitions that have records which are not staged, or may have: where a
+    """The topics of some partitions that have records which are not staged, or may have because a
     leader does not answer."""
     if staged is None:
         return {topic for topic, _ in places}

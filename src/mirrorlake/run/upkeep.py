@@ -1,8 +1,8 @@
-"""While flows run: the tables that a process writes in small commits are kept small. Only where the
-lake is a path.
+"""Keeps the tables that a process writes in small commits small, while flows run. Only for a lake
+at a path.
 
-Two rounds a second make 170,000 files and commits a day; an append, and opening the table, pays for
-each. What `maintain` does (retention, history, the map) is left to it.
+Two rounds a second make 170,000 files and commits a day; each append, and each opening of a table,
+pays for them. Retention, history and the map are left to `maintain`.
 """
 
 import logging
@@ -25,28 +25,28 @@ from mirrorlake.worker import Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
 
-#: How often tables are looked over, and how long a replaced file is kept for the readers that have
-#: it open, seconds.
+#: How often tables are checked, and how long a replaced file is kept for readers that have it open,
+#: seconds.
 TURN_SECONDS = 5.0
 KEPT_SECONDS = 900.0
 STAGE = "records"
-#: The kind of incident while a table stays many files.
+#: The kind of incident while a table cannot be compacted.
 FAILED = "upkeep_failed"
-#: The kind of incident where another program commits to a lake that only mirrorlake may commit to.
+#: The kind of incident if another program commits to a lake that only mirrorlake may commit to.
 OTHER_WRITER = "other_writer"
 
 
 class UpkeepWorker:
-    """Compacts what this process writes; several processes may do so side by side."""
+    """Compacts the tables that this process writes; several processes may do so side by side."""
 
     def __init__(
         self, lake: PathLake, stage: StageFiles, works: Callable[[], bool] = lambda: True
     ) -> None:
-        """Prepare; `works` says whether this process writes anything now."""
+        """Prepare; `works` returns whether this process writes now."""
         self._works = works
         self._tables = lake.tables
         self._incidents = Incidents(lake)
-        self._reported = True  # by an earlier process, as far as is known
+        self._reported = True  # an earlier process may have opened the incident
         self._young = YoungFiles(lake.root, stage, opened=partial(lake.tables.kept, STAGE))
         self._replaced: list[tuple[float, Sequence[Place]]] = []
         self._is_one_writer = lake.one_writer
@@ -59,10 +59,10 @@ class UpkeepWorker:
         )
 
     def look_over(self) -> None:
-        """Compact the tables that have become many files, write the checkpoints of logs that are
-        due, and delete what was replaced long enough ago.
+        """Compact the tables that have many files, write the log checkpoints that are due, and
+        delete the files that were replaced long enough ago.
 
-        Raises ReplicationError with the first table that could not be made compact, once all others
+        Raises ReplicationError for the first table that could not be compacted, once all others
         are.
         """
         failed: dict[str, Exception] = {}
@@ -73,10 +73,10 @@ class UpkeepWorker:
             for table in due():
                 try:
                     keep(table)
-                except Exception as error:  # noqa: BLE001 - of whatever kind: the other tables come first
+                except Exception as error:  # noqa: BLE001 - the other tables come first
                     failed.setdefault(table, error)
         self.delete_replaced(KEPT_SECONDS)
-        # else the most that compaction, or a client's records, ever took stays with the process
+        # else the process keeps the most memory that compaction, or a client's records, ever took
         give_back()
         for table, first in failed.items():
             why = as_mirrorlake_error(first, f"making table {table} few files")
@@ -84,21 +84,21 @@ class UpkeepWorker:
 
     def _compact(self, table: str) -> None:
         replaced = self._young.compact() if table == STAGE else self._tables.compact(table)
-        if table not in FOLLOWED:  # of these `lake/old_commits.py` deletes them, days later
+        if table not in FOLLOWED:  # else `lake/old_commits.py` deletes them, days later
             self._replaced.append((time.monotonic(), replaced))
         self._tables.write_log_checkpoint(table)
         logger.debug("table %s: %d files are one", table, len(replaced))
 
     def delete_replaced(self, kept_seconds: float) -> None:
-        """Delete the files that were replaced so many seconds ago. Raises OSError: what is left is
-        deleted the next time."""
+        """Delete the files that were replaced at least so many seconds ago. Raises OSError: the
+        remaining ones are deleted the next time."""
         while self._replaced and time.monotonic() - self._replaced[0][0] >= kept_seconds:
             for path in self._replaced[0][1]:
                 path.delete()
             del self._replaced[0]
 
     def note_others(self) -> None:
-        """Have an incident for commits of other programs, where there may be none. Raises
+        """Open an incident for commits of other programs, if only mirrorlake may commit. Raises
         OSError."""
         if self._is_one_writer:
             self._by_others += new_by_others(self._tables)
@@ -117,9 +117,9 @@ class UpkeepWorker:
         return TURN_SECONDS
 
     def _report(self, failure: Failure) -> None:
-        """Tell operators: until it comes through, each commit and each answer costs a little
+        """Open an incident: until compaction succeeds, each commit and each answer costs a little
         more."""
         logger.warning("%s", failure.problem)
-        if failure.attempt:  # the first one mostly met another process's commit
+        if failure.attempt:  # the first failure is mostly a conflict with another process's commit
             self._reported = True
             self._incidents.open(WHOLE_LAKE, FAILED, failure.problem)

@@ -14,8 +14,8 @@ RETRY_SECONDS = 10.0
 class TopologyWatch:
     """Notices edits of a topology file by its content, and keeps one that has to wait.
 
-    `in_force` is what the file said when it was read for the run: an edit since then is one.
-    `again` says whether what `edited` gave last had been given before. `clock` gives seconds.
+    `in_force` is the topology that the run began with: a change since then is an edit. `again` says
+    whether `edited` had returned its last result before. `clock` gives seconds.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class TopologyWatch:
             self._looked_at(content)
             raise
         topology = None if topology == self._in_force else topology
-        # not before it is known what it says: else an edit that could not be read is none
+        # only once the content is loaded: else an edit that could not be read would be lost
         self._looked_at(content)
         return topology
 
@@ -50,12 +50,11 @@ class TopologyWatch:
         self._known, self._waiting, self._in_force, self.again = content, None, None, False
 
     def wait(self, topology: Topology) -> None:
-        """Keep an edit that cannot be in force now, until it can or the file is edited once
-        more."""
+        """Keep an edit that cannot be in force now, until it can be or the file is edited again."""
         self._waiting, self._tried = topology, self._clock()
 
     def done(self) -> None:
-        """What was given last is in force."""
+        """Note that the last edit is in force."""
         self._waiting = None
 
     def _content(self) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Which process does what, and which stand by, as the groups on the clusters say (`status`)."""
+"""Which processes work and which stand by, according to the groups on the clusters (`status`)."""
 
 import time
 from collections import defaultdict
@@ -21,14 +21,14 @@ from mirrorlake.naming.worker_groups import (
     work_of_landing,
 )
 
-#: How long clusters are waited for, all together, seconds.
+#: How long to wait for all clusters together, seconds.
 ANSWER_SECONDS = 6.0
 WORKS, STANDS_BY = "works", "stands by"
 
 
 class SoleWork(NamedTuple):
-    """What one process at a time does, and the group of those that may, on `cluster`. Landing is of
-    no flow."""
+    """Work that one process at a time does, and the group on `cluster` of the processes that may do
+    it. The flow of a landing is None."""
 
     text: str
     flow: str | None
@@ -37,7 +37,7 @@ class SoleWork(NamedTuple):
 
 
 def works_of(lake_id: str, flows: Iterable[ResolvedFlow]) -> list[SoleWork]:
-    """What there is to do for some flows."""
+    """The works of some flows: each flow, and the landing of each source."""
     flows = list(flows)
     landings = dict.fromkeys(flow.source for flow in flows)
     return [
@@ -58,8 +58,8 @@ def read_workers(
     connections: Connections, works: Iterable[SoleWork]
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Returns {"work", "flow", "cluster", "state", "host", "pid", "since"} of each process that
-    works or stands by, `since` when it does in its own clock; and a sentence for each cluster that
-    was not answered for."""
+    works or stands by, with `since` by its own clock; and a sentence for each cluster that did not
+    answer in full."""
     by_cluster: dict[str, list[SoleWork]] = defaultdict(list)
     for work in works:
         by_cluster[work.cluster].append(work)
@@ -84,7 +84,7 @@ def read_workers(
 def _ask(
     connections: Connections, alias: str, works: Sequence[SoleWork]
 ) -> tuple[list[dict[str, Any]], str]:
-    """The rows of one cluster, and why some groups were not answered, where that is so."""
+    """The rows of one cluster, and why some groups were not answered for, if any."""
     groups, admin = [work.group for work in works], connections.groups(alias)
     members, positions = admin.members(groups), admin.positions(groups)
     return rows_of(works, members, positions), next(iter(members.errors.values()), "")
@@ -93,8 +93,8 @@ def _ask(
 def rows_of(
     works: Iterable[SoleWork], members: GroupMembers, positions: GroupPositions
 ) -> list[dict[str, Any]]:
-    """The rows of `read_workers`, who works first. A member that works says so with its commit, and
-    one that stands by in its client's name.
+    """The rows of `read_workers`, working processes first. A working member is named by its commit,
+    one that stands by by its client's name.
 
     Where a process was started again within a session, the brokers go on giving the name of the
     client that had its `group.instance.id` before it (KIP-345); its commit is the newer of the two.
