@@ -1,5 +1,5 @@
-"""Where the batches of a job end, one behind the other: asked by Spark's planner, or by this
-process where it lands without a session."""
+"""Where the batches of a job end, one after another. Spark's planner asks, or this process if it
+lands without a session."""
 
 import math
 import time
@@ -10,13 +10,13 @@ from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.ranges import next_ends
 from mirrorlake.offsets.positions import Ends, ranges_between
 
-if TYPE_CHECKING:  # a task imports this, and asks no source
+if TYPE_CHECKING:  # a task imports this module, but asks no source
     from mirrorlake.landing.source_ends import SourceEnds
 
 
 class PlannedBatch(NamedTuple):
-    """Where a batch ends, next offsets; what it notes of logs that go on behind it
-    (`offsets/as_of.py`); and where the logs end, as far as they answered."""
+    """The end of a batch, next offsets; its note of logs that go on behind it (`offsets/as_of.py`);
+    and the ends of the logs that answered."""
 
     end: Ends
     noted: str | None
@@ -29,16 +29,17 @@ class BatchPlanner:
     def __init__(self, job: LandJob) -> None:
         self._job = job
         self._ends: SourceEnds | None = None
-        #: Since when, by time.monotonic(), nothing of `job.waiting` was read, and the newest batch.
+        #: When a partition of `job.waiting` was last read, and the newest batch began, by
+        #: time.monotonic().
         self._quiet_since = self._began = -math.inf
 
     def next(self, reached: Ends, pace: Pace, max_records: int) -> PlannedBatch | None:
-        """The batch behind the one that came to `reached`; None where there is nothing to read, or
-        it waits for more. Raises ClusterUnreachable where no leader answers for long."""
+        """The batch after the one that ended at `reached`; None if there is nothing to read, or it
+        waits for more. Raises ClusterUnreachable when no leader has answered for long."""
         job = self._job
         due = time.monotonic() - self._quiet_since >= job.waiting_seconds
         log_ends = self._log_ends().known(reached) if job.final is None else job.final
-        # Of thousands that rest this is all that is done, many times a second.
+        # For thousands of quiet partitions this is all that is done, many times a second.
         if log_ends == reached:
             return None
         if not any(end > reached.get(key, end) for key, end in log_ends.items()):
@@ -55,24 +56,24 @@ class BatchPlanner:
         return PlannedBatch(end, self._noted(end, log_ends), log_ends)
 
     def close(self) -> None:
-        """Let go of what asks the source."""
+        """Close the client that asks the source."""
         if self._ends is not None:
             self._ends.close()
 
     def _too_soon(self, reached: Ends, pace: Pace, log_ends: Ends) -> bool:
-        """Whether a batch waits for more records: few are there, and commits take long, and have a
-        price, in a store."""
+        """Whether a batch waits for more records: there are few, and in a store commits take long,
+        and cost."""
         job = self._job
         if job.final is not None or job.directory is None or not job.directory.in_store:
             return False
         apart = pace.apart_seconds(job.trigger_seconds, job.apart_seconds)
-        # It is asked again a trigger later: the nearest of these times is taken.
+        # The next call comes a trigger later: take the nearer of the two times.
         if time.monotonic() - self._began >= apart - job.trigger_seconds / 2:
             return False
         return job.is_small(ranges_between(reached, log_ends))
 
     def _noted(self, end: Ends, log_ends: Ends) -> str | None:
-        """What a batch notes of logs that go on behind it; None where it does not reach the ends of
+        """The note of a batch of logs that go on behind it; None if it does not reach the ends of
         all."""
         if log_ends != end and any(log_ends.get(key) != at for key, at in end.items()):
             return None

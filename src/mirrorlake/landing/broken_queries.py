@@ -1,5 +1,5 @@
-"""What landing does about a query that could not go on: what it could not read is left out of the
-next one, or another one is begun in its place, as often as that may help."""
+"""What landing does about a query that failed: the next one leaves out what it could not read, or
+another one begins in its place, as often as that may help."""
 
 import logging
 from collections.abc import Collection, Mapping
@@ -13,21 +13,21 @@ from mirrorlake.spark.causes import cause_of, causes_of, places_in
 
 logger = logging.getLogger(__name__)
 
-#: How often in a row a query is begun anew, without a pause, that came through no batch.
+#: How many queries in a row may begin anew, without a pause, that complete no batch.
 BEGUN_ANEW = 10
 
 
 class BrokenQueries:
-    """The queries of a worker of this name that could not go on."""
+    """The failed queries of the worker of this name."""
 
     def __init__(self, worker: str) -> None:
         self._worker = worker
         self._named_before: Collection[TopicAndPartition] = ()
-        self._begun_anew = 0  # since a query came through; with an end, in all
+        self._begun_anew = 0  # since a query completed a batch; with `--once`, in all
 
     def came_through(self, once: bool) -> None:
-        """Begin to count anew, since a query came through a batch; a run with an end (`once`)
-        counts all of its queries."""
+        """Reset the count, since a query completed a batch; a run with `once` counts all of its
+        queries."""
         self._named_before = ()
         if not once:
             self._begun_anew = 0
@@ -39,8 +39,8 @@ class BrokenQueries:
         planner: LandingPlanner,
         covered: Mapping[TopicAndPartition, int],
     ) -> None:
-        """What a query could not read is left out of the next one: because it is gone, as planning
-        again finds out, or because the error names it, twice in a row. Anything else is raised."""
+        """Leave out of the next query what this one could not read: because it is gone, as a new
+        plan finds out, or because the error names it, twice in a row. Raise any other error."""
         now = planner.plan(covered, planned.current_generations)
         if now.explains(planned.plan, covered):
             self.begin_anew(cause_of(error), has_news=bool(now.losses))
@@ -55,9 +55,9 @@ class BrokenQueries:
         planner.refuse(refused)
 
     def begin_anew(self, why: str, has_news: bool = False) -> None:
-        """Go on with another query, unless that has led to nothing again and again: it is then a
-        failure as any other. `has_news` says that operators hear why: what is lost waits for them,
-        so there is less to read. Raises ReplicationError."""
+        """Go on with another query, unless that has failed again and again: then it is a failure
+        like any other. `has_news`: operators see why, and what is lost waits for them, so there is
+        less to read. Raises ReplicationError."""
         self._begun_anew += not has_news
         if self._begun_anew > BEGUN_ANEW:
             raise ReplicationError(

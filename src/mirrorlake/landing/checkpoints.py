@@ -1,11 +1,11 @@
-"""The checkpoints of landing queries, and the names by which their commits to `records` are known.
+"""The checkpoints of landing queries, and the names that their commits to `records` carry.
 
-Each is marked in the lake (`Lake.leases`) before it begins: a checkpoint may be a folder of another
-host's, and who fences what still runs has to know its name.
+Each query is marked in the lake (`Lake.leases`) before it begins: its checkpoint may be a folder on
+another host, and a process that fences queries that still run has to know their names.
 
-No query goes on from the checkpoint of another: a batch is committed whole, so the offset after the
-newest one in the table is where a partition goes on, and a process that died between Delta's commit
-and Spark's has left nothing that could contradict it.
+No query goes on from the checkpoint of another. A batch is committed whole, so a partition goes on
+at the offset after its newest one in the table, and a process that died between Delta's commit and
+Spark's has left nothing that could contradict it.
 """
 
 import json
@@ -22,17 +22,17 @@ from mirrorlake.landing.gaps import LeftQuery
 from mirrorlake.landing.ranges import read_document
 from mirrorlake.offsets.positions import TopicAndPartition, by_topic, from_topics
 
-#: More than any batch's number: no batch of a query that has come so far is committed.
+#: More than any batch's number: a query fenced with it commits no batch any more.
 _NO_MORE = 2**62
 
 
 def begin_query(lake: Lake, alias: str) -> Path:
-    """Where a query keeps its offsets that is about to be planned: its mark is made, and the
-    queries before it are ended.
+    """The checkpoint of a query that is about to be planned: makes its mark, and ends the queries
+    before it.
 
-    To be called before the table is asked where to go on, in this order: a process that was killed
-    may leave a query that still runs, and one that stands still behind this is fenced by the next
-    one, whatever it had read of the table. What comes to no query is to be forgotten.
+    To be called before the table is asked where to go on, in this order: a killed process may have
+    left a query that still runs, and a process that stands still after this call is fenced by the
+    next one, whatever it had read of the table. A checkpoint that gets no query is to be forgotten.
     """
     checkpoint = new_checkpoint(lake, alias)
     end_queries(lake, alias, but=checkpoint.name)
@@ -40,10 +40,10 @@ def begin_query(lake: Lake, alias: str) -> Path:
 
 
 def end_queries(lake: Lake, alias: str, but: str = "") -> None:
-    """See to it that no query before now can commit to `records` any more, and that who runs one
-    sees it (`is_fenced_by_delta`). The marks of those whose batches a session commits stay, for
-    `left_queries`. Queries are known by their folders too: marks lie beside the leases, which a
-    cleaning of that place takes away while a process that stands still has yet to go on."""
+    """Make sure that no earlier query can commit to `records` any more, and that its process sees
+    it (`is_fenced_by_delta`). The marks of queries whose batches a session commits stay, for
+    `left_queries`. Queries are also known by their folders: marks lie beside the leases, and a
+    cleaning of that place may remove them while a process that stands still has yet to go on."""
     root, marks = _root(lake, alias), _marks(lake, alias)
     there = {path.name for path in root.iterdir()} if root.is_dir() else set()
     for name in sorted(there.union(marks.names()) - {but}):
@@ -51,7 +51,7 @@ def end_queries(lake: Lake, alias: str, but: str = "") -> None:
         if kept is not None and kept["ended"]:
             continue
         with suppress(FileNotFoundError, NotADirectoryError):
-            # before it is fenced: then nothing is skipped of a query that sees its name still
+            # before the fence: so nothing is skipped of a query that still sees its name
             _metadata(root / name).replace(_put_aside(root / name))
         for application in (application_of(root / name), _query_id(root / name)):
             if application is not None:
@@ -70,14 +70,14 @@ def is_fenced(lake: Lake, application: str) -> bool:
 
 
 def is_fenced_by_delta(lake: Lake, query_id: str, checkpoint: Path) -> bool:
-    """The same of Delta's own sink, which says nothing when it skips batches. Who fences it takes
-    the name in its checkpoint away before, which costs less to see than what a catalog's table
-    knows."""
+    """The same for Delta's own sink, which skips batches without a word. A process that fences a
+    query first takes the name out of its checkpoint, which is cheaper to see than a catalog's
+    table."""
     return not has_name(checkpoint) and is_fenced(lake, query_id)
 
 
 def has_name(checkpoint: Path) -> bool:
-    """Whether the name of Delta's own sink is in a checkpoint, as far as this process sees."""
+    """Whether a checkpoint has the name of Delta's own sink, as far as this process sees."""
     return _metadata(checkpoint).exists()
 
 
@@ -88,15 +88,15 @@ def keep_read(
     ends: Mapping[TopicAndPartition, int],
     generations: Mapping[TopicAndPartition, int],
 ) -> None:
-    """Keep in its mark how far a query's tasks say that they have read: of what is staged behind
-    that, who ends it looks whether it is whole. Raises OSError."""
+    """Keep in a query's mark how far its tasks have reported to have read: behind that, the end of
+    the query has to check whether the stage is whole. Raises OSError."""
     kept = {"ends": by_topic(ends), "generations": by_topic(generations), "ended": False}
     (_marks(lake, alias) / checkpoint.name).write(json.dumps(kept).encode())
 
 
 def left_queries(lake: Lake, alias: str, own: str = "") -> list[LeftQuery]:
-    """The queries that were ended by `end_queries`, or are a caller's `own`, and that were not
-    forgotten; of those whose batches a session commits: what the driver commits it has read."""
+    """The queries that `end_queries` ended, or that are the caller's `own`, and that were not
+    forgotten. Only those whose batches a session commits: the driver has read what it commits."""
     marks, left = _marks(lake, alias), []
     for name in sorted(marks.names()):
         kept = _kept(marks / name)
@@ -117,7 +117,7 @@ def _kept(mark: Place) -> dict[str, Any] | None:
 
 
 def newest_end(checkpoint: Path) -> dict[TopicAndPartition, int] | None:
-    """Where the newest batch ends that a query has planned; None where that cannot be seen."""
+    """Where the newest planned batch of a query ends; None if that cannot be seen."""
     folder = checkpoint / "offsets"
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     batches = [int(name) for name in names if name.isdecimal()]
@@ -125,48 +125,47 @@ def newest_end(checkpoint: Path) -> dict[TopicAndPartition, int] | None:
 
 
 def forget_query(lake: Lake, alias: str, name: str) -> None:
-    """Remove the checkpoint of a query that has ended, and its mark; no other: another process may
-    have begun since."""
+    """Remove the checkpoint and the mark of a query that has ended; no others, since another
+    process may have begun one since."""
     shutil.rmtree(_root(lake, alias) / name, ignore_errors=True)
     (_marks(lake, alias) / name).delete()
 
 
 def new_checkpoint(lake: Lake, alias: str) -> Path:
-    """Where a query keeps its offsets; only its mark is made."""
+    """The checkpoint of a new query; only its mark is made."""
     name = uuid.uuid4().hex[:12]
     (_marks(lake, alias) / name).create(b"")
     return _root(lake, alias) / name
 
 
 def make_folder(checkpoint: Path) -> None:
-    """Make the folder of a query that keeps nothing there, as Spark does of one that it runs: by
-    it, as by its mark, who begins another query finds its name."""
+    """Make the folder of a query that keeps nothing in it, as Spark does for its own: the next
+    query finds this one's name by its folder, as by its mark."""
     checkpoint.mkdir(parents=True, exist_ok=True)
 
 
 def planned_end(checkpoint: Path, batch: int) -> dict[str, Any]:
-    """Where a batch ends, as the query's planner has it (`ranges.offsets_document`): Spark
-    writes it down before the batch begins."""
+    """Where a batch ends, as the query's planner has it (`ranges.offsets_document`): Spark writes
+    it down before the batch begins."""
     offsets = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8")
     document: dict[str, Any] = json.loads(offsets.splitlines()[-1])
     return document
 
 
 def pace_file(lake: Lake, alias: str) -> Path:
-    """Where what batches of a cluster say of the next ones is kept, for queries to come. Earlier
-    versions look elsewhere, and would not understand it."""
+    """Where the pace of a cluster's batches is kept for queries to come. Earlier versions look
+    elsewhere, and would not understand it."""
     return _root(lake, alias).with_name(f"{alias}-batches.json")
 
 
 def application_of(checkpoint: Path) -> str:
-    """What the commits of a query with this checkpoint are known by, where they are the
-    driver's."""
+    """The name that the commits of a query with this checkpoint carry, if the driver makes them."""
     return f"mirrorlake land {checkpoint.name}"
 
 
 def _query_id(checkpoint: Path) -> str | None:
-    """The id under which Delta's own sink commits the batches of a checkpoint; None if it never
-    came to begin."""
+    """The id under which Delta's own sink commits the batches of a checkpoint; None if the query
+    never began."""
     for file in (_metadata(checkpoint), _put_aside(checkpoint)):
         with suppress(FileNotFoundError, NotADirectoryError, ValueError, KeyError):
             return str(json.loads(file.read_text(encoding="utf-8"))["id"])
@@ -174,13 +173,13 @@ def _query_id(checkpoint: Path) -> str | None:
 
 
 def _metadata(checkpoint: Path) -> Path:
-    """Where Spark keeps a query's id."""
+    """The file in which Spark keeps a query's id."""
     return checkpoint / "metadata"
 
 
 def _put_aside(checkpoint: Path) -> Path:
-    """Where it is once the query is being ended: who goes on where that was killed has to know
-    it."""
+    """Where that file goes while the query is being ended: a process that resumes after a kill
+    needs the id."""
     return checkpoint / "metadata-ended"
 
 

@@ -15,13 +15,13 @@ logger = logging.getLogger(__name__)
 
 
 class CoveredNotes:
-    """A file of a lake, which holds it for one source cluster."""
+    """A file in the lake with the covered ends of one source cluster."""
 
     def __init__(self, lake: Lake, alias: str) -> None:
         self._alias = alias
         self._file = lake.leases / "landing-covered" / f"{alias}.json"
         self._before: Mapping[TopicAndPartition, int] = {}
-        self._known: dict[PartitionGeneration, int] = {}  # as it was written, or read, last
+        self._known: dict[PartitionGeneration, int] = {}  # as last written, or read
 
     def note(
         self,
@@ -29,9 +29,9 @@ class CoveredNotes:
         current: CurrentGenerations,
         is_over: bool = False,
     ) -> None:
-        """Write down how far partitions are covered that have not moved since this was called
-        before, or, where landing `is_over`, all; nothing where that is no news. One that moves has
-        records, which show it."""
+        """Write the covered ends of partitions that have not moved since the last call, or of all
+        once landing `is_over`; nothing if they are known. Partitions that move have records, which
+        show it."""
         resting = {
             key: end for key, end in covered.items() if is_over or self._before.get(key) == end
         }
@@ -57,8 +57,8 @@ class CoveredNotes:
             self._known = {**living, **news}
 
     def read(self) -> Mapping[PartitionGeneration, int]:
-        """How far the process that lands has covered partitions; where the file cannot be read now,
-        as it was read last."""
+        """How far the landing process has covered partitions; if the file cannot be read now, as it
+        was last read."""
         try:
             rows = json.loads(self._file.read())
             self._known = {PartitionGeneration(*place): end for *place, end in rows}

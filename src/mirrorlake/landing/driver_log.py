@@ -1,5 +1,5 @@
-"""The client by which this process reads small batches itself: it is kept from one to the next, and
-replaced where it knows many more partitions than these have."""
+"""The client by which this process reads small batches itself. It is kept from one batch to the
+next, and replaced once it knows many more partitions than these have."""
 
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.log import Log, open_log
@@ -16,10 +16,10 @@ class DriverLog:
     def __init__(self, job: LandJob) -> None:
         self._job = job
         self._log: Log | None = None
-        #: The partitions that it has been asked for.
+        #: The partitions that the client has been asked for.
         self._asked: set[TopicAndPartition] = set()
         self._breadth = Breadth()
-        #: Whether what is read is given up: a stop does not wait for it.
+        #: Whether reading is given up: a stop does not wait for it.
         self.closing = False
 
     def read(self, pace: Pace, part: Part) -> Read:
@@ -33,7 +33,7 @@ class DriverLog:
         counts = {key: end - first for key, (first, end) in part.ranges.items()}
         over_slow_link = pace.reads_few_partitions(pace.size_of(counts))
         if over_slow_link:
-            # What is fetched ahead of others would take the link from these.
+            # Fetching ahead for other partitions would take the link from these.
             self._log.keep_prefetched(part.ranges)
         for key, rows in self._log.read(part.ranges):
             if self.closing:
@@ -41,7 +41,7 @@ class DriverLog:
                     f"landing from cluster {self._job.alias} was stopped within a batch"
                 )
             yield key, rows
-        if not over_slow_link:  # else what comes ahead is what is read next
+        if not over_slow_link:  # there, what is fetched ahead is read next
             self._log.pause()
 
     def drop_prefetched(self) -> None:

@@ -1,6 +1,6 @@
 """A landing query without a session: this process plans small batches, lands each, and begins the
-next one a trigger's time behind it. Spark's query takes over once many small batches would be
-needed for what there is to land: no JVM is started before."""
+next one a trigger's time after it. A Spark query takes over once what there is to land would need
+many small batches: no JVM starts before."""
 
 import itertools
 import threading
@@ -18,7 +18,7 @@ from mirrorlake.landing.sinks import PathSink
 from mirrorlake.offsets.positions import Ends, offset_count, ranges_between
 from mirrorlake.threads import in_thread
 
-#: How far apart batches that take long begin at most, seconds.
+#: The most seconds between the starts of batches that take long.
 APART_SECONDS = 0.5
 #: For how long landing leaves the cores to a session that starts for a backlog, and how often it
 #: looks for it, seconds. Measured on two cores: small batches beside the start double its time, and
@@ -27,17 +27,17 @@ YIELD_SECONDS, LOOK_SECONDS = 10.0, 0.1
 
 
 def apart(trigger_seconds: float, took: float) -> float:
-    """How long behind its beginning a small batch that `took` so many seconds is followed by the
-    next one: one of hundreds of partitions takes longer than a trigger's time, and leaves as much
-    to the flows that produce it. At once where the trigger's time is 0."""
+    """How long after the start of a small batch that `took` so many seconds the next one starts.
+    One of hundreds of partitions takes longer than the trigger's time, and leaves as much time to
+    the flows that produce it. At once if the trigger's time is 0."""
     longest = APART_SECONDS if trigger_seconds else 0.0
     return max(trigger_seconds, min(2 * took, longest))
 
 
 class DriverQuery:
-    """Lands a job from its construction on until it is stopped, or fails, or is outgrown; in the
-    words of Spark's `StreamingQuery` as far as landing needs them. `session` is None where what is
-    to be landed is known to be little."""
+    """Lands a job from its construction on until it is stopped, fails or is outgrown; it has the
+    part of Spark's `StreamingQuery` that landing needs. `session` is None if there is known to be
+    little to land."""
 
     def __init__(self, sink: PathSink, job: LandJob, session: LaterSession | None) -> None:
         self._sink = sink
@@ -48,13 +48,13 @@ class DriverQuery:
         self._yields_until = 0.0  # by time.monotonic(); 0 while no session was begun
         self._stopping = threading.Event()
         self._in_batch = False
-        #: Whether it has ended for a query of Spark's to take over.
+        #: Whether it has ended so that a Spark query can take over.
         self.outgrown = False
         self._ended = in_thread(f"landing from cluster {job.alias} itself", self._land)
 
     @property
     def isActive(self) -> bool:
-        """Whether it goes on."""
+        """Whether the query goes on."""
         return not self._ended.done()
 
     @property
@@ -63,14 +63,14 @@ class DriverQuery:
         return {"isTriggerActive": self._in_batch}
 
     def exception(self) -> Exception | None:
-        """What ended it, if it failed."""
+        """The error that ended the query, if it failed."""
         error = self._ended.exception() if self._ended.done() else None
         if error is None or isinstance(error, Exception):
             return error
-        raise error  # what no query is begun anew for
+        raise error  # no new query helps against this
 
     def stop(self) -> None:
-        """Let no batch begin any more; one in hand goes on until its sink is closed."""
+        """Let no more batch begin; one in hand goes on until the sink is closed."""
         self._stopping.set()
 
     def _land(self) -> None:
@@ -91,7 +91,7 @@ class DriverQuery:
         return starting and time.monotonic() < self._yields_until
 
     def _land_next(self, numbers: Iterator[int]) -> bool:
-        """Land what there is, if there is something; whether more was left of it."""
+        """Land the next batch, if there is one; returns whether more was left of it."""
         reached = self._sink.covered() or self._job.starts
         planned = self._planner.next(reached, self._sink.pace, self._job.max_records)
         if planned is None:
@@ -105,8 +105,8 @@ class DriverQuery:
         return batch is not planned
 
     def _small(self, reached: Ends, batch: PlannedBatch) -> PlannedBatch:
-        """As much of a batch as this process lands at a time; where much more is left, a session
-        is to take over, and does so once it is there."""
+        """As much of a batch as this process lands at a time. If much more is left, ask for a
+        session, which takes over once it is there."""
         most = self._sink.small_records
         left = offset_count(ranges_between(reached, batch.log_ends))
         much, session = self._demand.worth_a_session(left / max(1, most)), self._session

@@ -18,8 +18,8 @@ class _Exclusion:
 
 
 class ExcludedPartitions:
-    """What is left out of landing for now. Times are seconds of any clock that the caller keeps
-    to."""
+    """The partitions that landing leaves out for now. Times are seconds of any clock that the
+    caller keeps to."""
 
     def __init__(self) -> None:
         self._excluded: dict[TopicAndPartition, _Exclusion] = {}
@@ -32,7 +32,7 @@ class ExcludedPartitions:
             self._excluded[key] = _Exclusion(reason, times, now + wait)
 
     def excluded(self, now: float) -> dict[TopicAndPartition, str]:
-        """What is left out now, with the reason."""
+        """The partitions that are left out now, with the reasons."""
         return {
             key: exclusion.reason
             for key, exclusion in self._excluded.items()
@@ -40,17 +40,17 @@ class ExcludedPartitions:
         }
 
     def over(self, since: float, now: float) -> bool:
-        """Whether a wait came to its end behind `since`."""
+        """Whether a wait has ended since `since`."""
         return any(since < exclusion.until <= now for exclusion in self._excluded.values())
 
     def forget(self, keys: Collection[TopicAndPartition]) -> None:
-        """They were read: the next refusal is a first one."""
+        """Forget partitions that were read: their next refusal is a first one."""
         for key in keys:
             self._excluded.pop(key, None)
 
 
 def unstageable(error: Exception) -> dict[TopicAndPartition, str]:
-    """The partition in which a record cannot be staged, and which."""
+    """The partition with a record that cannot be staged, and the error, if there is one."""
     if not isinstance(error, StagingError) or error.topic is None or error.partition is None:
         return {}
     return {(error.topic, error.partition): error.message}

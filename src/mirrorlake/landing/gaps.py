@@ -1,4 +1,4 @@
-"""Where landing may have staged around something. Pure."""
+"""Where landing may have staged around records. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ Doubtful = Mapping[PartitionGeneration, tuple[int, int]]
 
 @dataclass(frozen=True)
 class LeftQuery:
-    """Up to where a query has read each partition, as its tasks say; nothing says it of what it
-    staged behind that. `name` is its checkpoint's; `generations` are those other than 0."""
+    """How far a query has read each partition, as its tasks report; it may have staged more behind
+    that. `name` is its checkpoint's; `generations` are those other than 0."""
 
     name: str
     ends: Mapping[TopicAndPartition, int]
@@ -21,14 +21,14 @@ class LeftQuery:
 
     @property
     def places(self) -> list[PartitionGeneration]:
-        """What it read."""
+        """The partitions that it read."""
         return [PartitionGeneration(*key, self.generations.get(key, 0)) for key in self.ends]
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Source offsets, inclusive, within which so many records are not staged that the source has;
-    None where the source does not say, for a reason."""
+    """Source offsets, inclusive, within which `count` records that the source has are not staged;
+    None if the source does not tell, for `reason`."""
 
     place: PartitionGeneration
     first: int
@@ -38,8 +38,8 @@ class Gap:
 
 
 def doubtful(index: StageIndex, alias: str, left: Iterable[LeftQuery]) -> Doubtful:
-    """Where queries have staged fewer records than there are offsets up to the last one. What lies
-    behind that the next query reads."""
+    """Where queries have staged fewer records than there are offsets up to the last staged one. The
+    next query reads what lies behind that."""
     ranges: dict[PartitionGeneration, tuple[int, int]] = {}
     for query in left:
         for place, first in zip(query.places, query.ends.values(), strict=True):
@@ -51,7 +51,8 @@ def doubtful(index: StageIndex, alias: str, left: Iterable[LeftQuery]) -> Doubtf
                 if one.generation == place.generation
             ]
             end = max((one.last + 1 for one in staged), default=first)
-            # Of files that were put together since it is not known what lies behind the first one.
+            # A compacted file may begin before `first`: how many of its records lie behind that is
+            # not known, so they do not count.
             if end - first > sum(one.record_count for one in staged if one.first >= first):
                 ranges[place] = min(first, ranges[place][0]) if place in ranges else first, end
     return ranges

@@ -28,8 +28,8 @@ from mirrorlake.offsets.ranges import NO_END
 
 
 def generations_of(lake: Lake, alias: str) -> CurrentGenerations:
-    """The newest generation of every topic of a cluster, and the partitions that went another way
-    since."""
+    """The newest generation of every topic of a cluster, and the partitions that have begun one of
+    their own since."""
     rows = lake.ask("generations_of", source_cluster=alias)
     topics = {
         row["topic"]: TopicGeneration(row["generation"], row["topic_id"])
@@ -45,8 +45,8 @@ def generations_of(lake: Lake, alias: str) -> CurrentGenerations:
 
 
 def made_again_since(lake: Reader, source: ClusterAdmin, topics: Collection[str]) -> set[str]:
-    """Those of some topics of a cluster that are other ones than were landed: landing tells of it
-    some seconds later, or when it begins. Raises ClusterUnreachable."""
+    """Those of some topics that were made again since they were landed: landing reports it some
+    seconds later, or when it begins. Raises ClusterUnreachable."""
     rows = lake.query_rows("generations_of", source_cluster=source.alias)
     landed = {row["topic"]: row["topic_id"] for row in rows if row["partition"] is None}
     there, _ = source.identities(sorted(landed.keys() & topics))
@@ -54,7 +54,7 @@ def made_again_since(lake: Reader, source: ClusterAdmin, topics: Collection[str]
 
 
 def begin_generations(lake: Lake, alias: str, begun: Mapping[str, TopicGeneration]) -> None:
-    """Note generations that are seen first, or that an operator has let begin."""
+    """Note generations of topics that are new, or that an operator has let begin."""
     now = datetime.now(timezone.utc)
     rows = [
         {"source_cluster": alias, "topic": topic, "started_at": now, **vars(generation)}
@@ -69,7 +69,7 @@ def begin_branches(
     branches: Mapping[TopicAndPartition, Branch],
     current: CurrentGenerations,
 ) -> None:
-    """Note generations that partitions begin by themselves, because an operator has let them."""
+    """Note generations that partitions begin by themselves, by an operator's decision."""
     now = datetime.now(timezone.utc)
     rows = [
         {
@@ -87,7 +87,7 @@ def begin_branches(
 
 
 def decisions_of(lake: Lake, alias: str) -> list[Decision]:
-    """What is known of losses at a cluster, and what was decided."""
+    """The known losses at a cluster, and the decisions about them."""
     rows = lake.ask("source_decisions", source_cluster=alias, prefix=f"{alias}->")
     return [
         Decision(
@@ -103,14 +103,14 @@ def decisions_of(lake: Lake, alias: str) -> list[Decision]:
 
 
 class LakeLandingStore:
-    """The port `LandingStore` of `landing/ports.py` over a lake and the index of its stage."""
+    """Implements `LandingStore` of `landing/ports.py` by a lake and the index of its stage."""
 
     def __init__(self, lake: Lake, stage: StageFiles, alias: str) -> None:
         self._lake = lake
         self._stage = stage
         self._alias = alias
-        # What logs match is the lake's stage, whichever host has landed it; checkpoints are a
-        # host's own where the lake is in a store.
+        # The epochs describe the lake's stage, whichever host landed it; checkpoints are a host's
+        # own if the lake is in a store.
         self._epochs_file = lake.leases / "landing-epochs" / f"{alias}.json"
 
     def current_generations(self) -> CurrentGenerations:
@@ -118,16 +118,16 @@ class LakeLandingStore:
         return generations_of(self._lake, self._alias)
 
     def begin(self, begun: Mapping[str, TopicGeneration]) -> None:
-        """Note topics that are seen first."""
+        """Note topics that are new."""
         begin_generations(self._lake, self._alias, begun)
 
     def decisions(self) -> Collection[Decision]:
-        """What is known of losses, and what operators decided."""
+        """The known losses, and the decisions of operators."""
         return decisions_of(self._lake, self._alias)
 
     def staged_ends(self) -> Mapping[TopicAndPartition, tuple[int, int]]:
-        """The newest generation staged of every partition, and the offset after its last record,
-        which may have been deleted by predicate since: that is not landed again."""
+        """The newest staged generation of every partition, and the offset after its last record. A
+        last record that was deleted by predicate since counts: it is not landed again."""
         ends = dict(self._stage.ends(self._alias))
         for (topic, partition, generation), position in forgotten_ends(
             self._lake, self._alias
@@ -138,7 +138,7 @@ class LakeLandingStore:
         return ends
 
     def seen(self, places: Collection[PartitionGeneration]) -> Mapping[PartitionGeneration, int]:
-        """See `LandingStore.seen`: by samples."""
+        """See `LandingStore.seen`: taken from samples."""
         rows = self._lake.ask("covered_ends", prefix=f"{self._alias}->")
         covered = {
             PartitionGeneration.from_row(row): row["covered"]
@@ -150,7 +150,7 @@ class LakeLandingStore:
     def staged_firsts(
         self, since: Mapping[TopicAndPartition, int]
     ) -> Mapping[TopicAndPartition, int]:
-        """The first offset staged of each partition in the generations since one."""
+        """The first staged offset of each partition, in generations from a given one on."""
         with self._stage.reading() as index:
             firsts = {
                 key: next(index.partition(self._alias, key).above(generation, 0), None)
@@ -182,12 +182,12 @@ class LakeLandingStore:
         return by_key
 
     def epochs(self) -> Mapping[TopicAndPartition, int]:
-        """See `LandingStore.epochs`: none where the file is lost."""
+        """See `LandingStore.epochs`; empty if the file is lost."""
         try:
             return from_topics(json.loads(self._epochs_file.read()))
         except (FileNotFoundError, ValueError):
             return {}
 
     def note_epochs(self, epochs: Mapping[TopicAndPartition, int]) -> None:
-        """Replace them."""
+        """Replace the noted epochs."""
         self._epochs_file.write(json.dumps(by_topic(epochs)).encode())

@@ -1,5 +1,5 @@
-"""What a landing query reads, and what the processes of one hand to each other: its planner, its
-tasks and the driver, which does a small job itself. Needs no Spark."""
+"""A landing query's job, and what its processes hand to each other: its planner, its tasks and the
+driver, which does a small job itself. Needs no Spark."""
 
 import json
 import time
@@ -13,7 +13,7 @@ from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.ranges import shared_out
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count
 
-if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest, or none
+if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest at most
     import pyarrow as pa
 
     from mirrorlake.lake.place import Place
@@ -22,9 +22,9 @@ if TYPE_CHECKING:  # three processes import this, and each needs a part of the r
 
 @dataclass(frozen=True)
 class Part:
-    """What one task reads of a batch, and what all of its rows have in common. `landed_at` in ms;
-    `generations` are those other than 0; `ends` are up to where the batch covers each partition,
-    exclusive, and `open_ends` what it notes of logs that go on behind (`offsets/as_of.py`).
+    """What one task reads of a batch, and what all of its rows share. `landed_at` is in ms;
+    `generations` are those other than 0; `ends` are the offsets up to which the batch covers each
+    partition, exclusive, and `open_ends` its note of logs that go on behind (`offsets/as_of.py`).
     `small_answers`: see `kafka.log.open_log`."""
 
     source_cluster: str
@@ -53,14 +53,14 @@ class LandJob:
     """What a query reads, and how. `client` holds secrets: it travels with pickled sources and
     tasks, never as an option.
 
-    `starts` and `final` are offsets by partition; None reads on for ever. `final_noted` is what the
-    batch notes that comes to `final` (offsets/as_of.py). `waiting` are partitions that wait for
-    others, `waiting_seconds` at most. A batch has `max_records` at most and `tasks` parts; one
-    begins every `trigger_seconds` at most, a small one in a store where commits take long up to
-    `apart_seconds` behind the one before it, and of `small_batch_records` it needs no task, or one
-    (`tasks_for`). Tasks write files of `schema` into `directory`, that of the table `records`; None
-    where they hand over rows. `forgotten` (inclusive) is left out, for whatever reason.
-    `pace_file`: see `pace`.
+    `starts` and `final` are offsets by partition; without `final` the query reads on for ever.
+    `final_noted` is the note of the batch that reaches `final` (offsets/as_of.py). `waiting` are
+    partitions that wait for others, `waiting_seconds` at most. A batch has `max_records` at most
+    and `tasks` parts. One begins every `trigger_seconds` at most; a small one, in a store where
+    commits take long, up to `apart_seconds` after the one before it. A batch of
+    `small_batch_records` needs no task, or one (`tasks_for`). Tasks write files of `schema` into
+    `directory`, that of the table `records`; without one they hand over rows. `forgotten`
+    (inclusive) is left out. `pace_file`: see `pace`.
     """
 
     alias: str
@@ -82,17 +82,17 @@ class LandJob:
     forgotten: Mapping[TopicAndPartition, "OffsetRanges"] = field(default_factory=dict)
 
     def tasks_for(self, ranges: Ranges) -> int:
-        """How many tasks read a batch where they hand over rows: one of a small one, since each
-        costs more than its records do, and makes a file of its own."""
+        """How many tasks read a batch if they hand over rows: one for a small batch, since each
+        task costs more than so few records, and makes a file of its own."""
         return 1 if self.is_small(ranges) else self.tasks
 
     def is_small(self, ranges: Ranges) -> bool:
-        """Whether a batch is a small one by how many offsets it has."""
+        """Whether a batch has few enough offsets to be a small one."""
         return offset_count(ranges) <= self.small_batch_records
 
     def parts(self, ranges: Ranges, noted: str | None, tasks: int, pace: Pace) -> list[Part]:
-        """Share a batch that begins now out over tasks; `noted` is what it notes of the ends of
-        logs, `pace` what batches before it say."""
+        """Share out a batch that begins now over tasks; `noted` is its note of the ends of logs,
+        `pace` is learned from the batches before it."""
         now = time.time_ns() // 1_000_000
         return [
             Part(
@@ -108,11 +108,11 @@ class LandJob:
         ]
 
     def pace(self) -> Pace:
-        """What was kept. Who learns how long batches took keeps it in this file, so that a query
-        started anew over a slow link begins where the one before was: the driver, which commits to
-        a lake at a path, and whose planner, a process beside it, finds it there; elsewhere the
-        planner, which sees when the next batch is asked for. It only makes batches the right size:
-        where it is missing or damaged, nothing is known."""
+        """The pace that was kept. The process that learns how long batches took keeps it in a file,
+        so that a new query over a slow link begins where the one before was. At a path that is the
+        driver, which commits, and its planner, a process beside it, reads the file; elsewhere it is
+        the planner, which sees when the next batch is asked for. The pace only gives batches the
+        right size: if the file is missing or damaged, nothing is known."""
         try:
             limit, sizes, commit = json.loads(Path(self.pace_file).read_text(encoding="utf-8"))
             return Pace(None if limit is None else int(limit), dict(sizes), float(commit))
@@ -121,7 +121,7 @@ class LandJob:
 
     def keep_pace(self, pace: Pace) -> None:
         """Keep it, for the next batches and for queries to come."""
-        from mirrorlake.lake.place import FolderPlace  # only the process that keeps it needs this
+        from mirrorlake.lake.place import FolderPlace  # only the process that keeps it needs it
 
         text = json.dumps([pace.limit, pace.record_bytes, pace.commit_seconds])
         FolderPlace(self.pace_file).write(text.encode())

@@ -1,10 +1,10 @@
-"""Land: the source topics of one cluster into `records`, one streaming query however many flows
+"""Lands the source topics of one cluster into `records`: one streaming query, however many flows
 read from it.
 
-Who commits is what differs between lakes: at a path this process does, by delta-rs, what it reads
-itself or what Spark's tasks wrote; elsewhere the session's own sink. Within a query each batch is
-committed exactly once. Nothing here needs a session before many records are to be landed, or where
-the session is what commits: until then this process plans, too (`driver_query.py`).
+Lakes differ in what commits. At a path this process does, by delta-rs: what it has read itself, or
+what Spark's tasks wrote. Elsewhere the session's own sink commits. Within a query each batch is
+committed exactly once. No session is needed before many records have to be landed, unless it is
+what commits: until then this process also plans (`driver_query.py`).
 """
 
 from collections.abc import Callable, Mapping
@@ -32,14 +32,14 @@ from mirrorlake.offsets.positions import TopicAndPartition, offset_count, ranges
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.spark.home import over_connect
 
-if TYPE_CHECKING:  # few records are landed without a query
+if TYPE_CHECKING:  # a few records are landed without a query
     from pyspark.sql.streaming.query import StreamingQuery
 
 #: How long a stop waits for the batch in hand, seconds.
 STOP_SECONDS = 60.0
-#: How long after the start of a batch the next one starts where the file does not say it, seconds:
-#: where this process commits, and where a session does. A session takes a job and a commit of
-#: Spark's for each, whatever it holds.
+#: The time from the start of a batch to that of the next one if the file does not set it, seconds:
+#: where this process commits, and where a session does. A session needs a Spark job and a commit
+#: for each batch, whatever its size.
 TRIGGER_SECONDS, SESSION_TRIGGER_SECONDS = 0.35, 1.5
 
 
@@ -50,10 +50,10 @@ class LandingQuery:
 
     Attributes:
         sink: commits its batches.
-        query: what goes on; None where nothing does.
-        final: where that is to be ended, next offsets; None where it goes on.
-        name: of its checkpoint (`checkpoints.forget_query`): that of another one, or none, would
-            have the checkpoints of others removed.
+        query: the running query; None if there is nothing to land.
+        final: the next offsets at which it is to end; None if it goes on.
+        name: that of its checkpoint (`checkpoints.forget_query`): any other name, or none, would
+            remove the checkpoints of other queries.
     """
 
     sink: PathSink | SessionSink
@@ -63,45 +63,45 @@ class LandingQuery:
 
     @property
     def active(self) -> bool:
-        """Whether it goes on, and has to."""
+        """Whether the query runs, and has to go on."""
         return self._goes_on() and not self._at_end() and self.sink.failure is None
 
     @property
     def ended(self) -> bool:
-        """Whether it has come to its end: one that others stopped, or their session's end did, has
-        none, and no exception either."""
+        """Whether the query has come to its end. One that others stopped, or that ended with its
+        session, has not, and has no exception either."""
         return self.query is None or self._at_end()
 
     @property
     def outgrown(self) -> bool:
-        """Whether it has ended for a query of Spark's to land what there is."""
+        """Whether it has ended so that a Spark query can land the backlog."""
         return isinstance(self.query, DriverQuery) and self.query.outgrown
 
     @property
     def began(self) -> bool:
-        """Whether it has come through a batch, or to its end."""
+        """Whether it has completed a batch, or come to its end."""
         if self.query is not None and self.covered():
-            return self.sink.failure is None  # which a sink knows by what is covered
+            return self.sink.failure is None  # `covered` lets the sink find its failure
         return not (self._goes_on() or self.exception())
 
     def exception(self) -> Exception | None:
-        """What ended it, or has to, if it did not end in order."""
+        """The error that ended the query or has to end it; None if it ended in order."""
         if self.query is None or self.query.isActive:
             return self.sink.failure
-        self.covered()  # by which the sink knows what its last batches have read
+        self.covered()  # lets the sink learn what its last batches have read
         return self.sink.failure or self.query.exception()
 
     def covered(self) -> dict[TopicAndPartition, int]:
-        """How far each partition is covered, as it reports itself."""
+        """How far each partition is covered, as the query itself reports."""
         return dict({} if self.query is None else self.sink.covered())
 
     def fenced(self) -> bool:
-        """Whether another process has taken over, so that nothing of it is committed any more."""
+        """Whether another process has taken over, so that the query commits nothing any more."""
         return self.sink.fenced()
 
     def stop(self) -> None:
-        """Stop it when no batch is in flight, as far as that is not too long: an interrupted one
-        has to be done again."""
+        """Stop between two batches, unless that takes too long: an interrupted batch has to be done
+        again."""
         query = self.query
         if query is None:
             return
@@ -135,13 +135,14 @@ def start_landing(
     heartbeats_wait: float = 0.0,
     later: LaterSession | None = None,
 ) -> LandingQuery:
-    """Start landing what a plan says, at least one partition: until it is stopped, or `once` up to
-    the end offsets seen at the start. `client` are settings of librdkafka, `checkpoint` was begun
-    before the plan was made. Topics that `is_heartbeats` says wait for one another, so many seconds
-    at most: a flow that is idle except for its heartbeats would else never rest. `later` is the
-    session that this process has not started: it lands what it can without.
+    """Start landing a plan with at least one partition: until stopped or, with `once`, up to the
+    end offsets seen at the start. `client` are settings of librdkafka; `checkpoint` was begun
+    before the plan was made. Topics for which `is_heartbeats` is true wait for one another, for
+    `heartbeats_wait` seconds at most: otherwise a flow that is idle except for its heartbeats would
+    never rest. `later` is a session that this process has not started: it lands what it can
+    without.
 
-    Raises ClusterUnreachable where the source does not report the ends that it takes for `once`.
+    Raises ClusterUnreachable if, with `once`, the source does not report its ends.
     """
     job = _job(lake, plan, landing, client)
     if not landing.small_batch_records:
@@ -159,7 +160,7 @@ def start_landing(
 def _up_to_the_ends(
     lake: Lake, job: LandJob, landing: Landing, checkpoint: Path, later: LaterSession | None
 ) -> LandingQuery:
-    """Land up to the end offsets that there are now."""
+    """Land up to the current end offsets."""
     ends = SourceEnds(job.alias, job.client)
     final = ends.all(job.starts)
     job = replace(job, final=final, final_noted=ends.noted(final))
@@ -185,11 +186,11 @@ def land_again(
     besides: Mapping[TopicAndPartition, OffsetRanges] | None = None,
     check: Callable[[], object] = lambda: None,
 ) -> None:
-    """Land offsets in one commit, from the `starts` of a plan, inclusive, to `ends`, exclusive: the
-    stage had them and has lost them, or has those `besides` them. What was deleted by predicate
-    stays deleted: the source may have it still. `occasion` names what it is landed again for: twice
-    for the same one, even at the same time, lands them once. `check` is called once all was read:
-    nothing is committed when it raises. Raises KafkaException, or what Spark does.
+    """Land offsets again in one commit, from a plan's `starts`, inclusive, to `ends`, exclusive:
+    the stage has lost them, except for those in `besides`. Records that were deleted by predicate
+    stay deleted, even if the source still has them. `occasion` names the reason: two calls with the
+    same one, even at the same time, land the records once. `check` is called once all is read: if
+    it raises, nothing is committed. Raises KafkaException, or Spark's errors.
     """
     left_out = {key: OffsetRanges(ranges) for key, ranges in (besides or {}).items()}
     for (topic, partition, generation), ranges in forgotten_from(lake, plan.alias).items():
@@ -222,22 +223,22 @@ def _job(lake: Lake, plan: LandingPlan, landing: Landing, client: Settings) -> L
 
 
 def _path_sink(lake: Lake, job: LandJob, application: str) -> PathSink | None:
-    """Who commits in this process; None where the session does."""
+    """The sink of this process; None where the session commits."""
     return PathSink(lake, job, application) if isinstance(lake, PathLake) else None
 
 
 def _landing_itself(
     sink: PathSink, job: LandJob, landing: Landing, later: LaterSession | None, checkpoint: Path
 ) -> LandingQuery:
-    """This process lands, as long as that is little."""
+    """Let this process land, as long as there is little to land."""
     make_folder(checkpoint)
     query = DriverQuery(sink, _paced(job, landing, TRIGGER_SECONDS), later)
     return LandingQuery(sink, query, job.final, name=checkpoint.name)
 
 
 def _stream(lake: Lake, job: LandJob, landing: Landing, checkpoint: Path) -> LandingQuery:
-    """One query for all partitions: which of them wait for others is decided for each batch."""
-    spark = lake.spark  # by which it is known whether this is Spark Connect
+    """Start one query for all partitions; which of them wait for others is decided per batch."""
+    spark = lake.spark  # now it is known whether this is Spark Connect
     sink = None if over_connect() else _path_sink(lake, job, application_of(checkpoint))
     trigger = TRIGGER_SECONDS
     if sink is None:
@@ -255,7 +256,7 @@ def _stream(lake: Lake, job: LandJob, landing: Landing, checkpoint: Path) -> Lan
 
 
 def _paced(job: LandJob, landing: Landing, trigger: float) -> LandJob:
-    """How far apart batches begin, seconds: `trigger` where the file does not say it."""
+    """Set the seconds between the starts of batches: `trigger` if the file does not set them."""
     if landing.trigger_ms is not None:
         trigger = landing.trigger_ms / 1_000
     return replace(job, trigger_seconds=trigger, apart_seconds=landing.trigger_limit_ms / 1_000)

@@ -1,5 +1,5 @@
-"""What landing reports to operators: lost records, topics made again or gone, partitions that
-cannot be read."""
+"""The incidents of landing: lost records, topics made again or gone, partitions that cannot be
+read."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -19,14 +19,14 @@ FlowSelections = Sequence[tuple[str, TopicSelection]]
 """Names of the flows that read from a cluster, with what they select."""
 REFUSED = "source_refused"
 FAILED = "landing_failed"
-#: Of what a batch left out and staged around: it never closes by itself.
+#: For records that a batch left out and staged around: it never closes by itself.
 GAP = "landing_gap"
-#: How many incidents of one plan the log has in full; the table has all.
+#: How many incidents of one plan are logged in full; the table has all.
 _LOGGED = 8
 
 
 class LandingIncidents:
-    """Writes the incidents and changes of one source cluster, to every flow that they concern."""
+    """Writes the incidents and changes of one source cluster for every flow that they concern."""
 
     def __init__(self, alias: str, event_log: EventLog) -> None:
         self.alias = alias
@@ -34,8 +34,8 @@ class LandingIncidents:
         self._shown: set[str] = set()  # topics that the cluster has shown to this process
 
     def report_plan(self, planned: Planned, flows: FlowSelections) -> MirrorlakeError | None:
-        """Report what a plan comes to, before its query runs. Returns what operators have to know,
-        if anything."""
+        """Report the outcome of a plan before its query runs. Returns the error that operators see,
+        if any."""
         self._shown |= planned.topics.keys()
         ids = {name: one.topic_id for name, one in planned.current_generations.topics.items()}
         unseen = {topic for topic, why in planned.denied.items() if why is None} - self._shown
@@ -76,8 +76,8 @@ class LandingIncidents:
         return incidents[0].error if incidents else None
 
     def gaps(self, gaps: Sequence[Gap], flows: FlowSelections) -> MirrorlakeError | None:
-        """Report what Spark left out of batches that it reported as done. Returns what operators
-        have to know, if a flow is concerned."""
+        """Report records that Spark left out of batches that it reported as done. Returns the error
+        that operators see, if a flow is concerned."""
         incidents = [
             Incident(flow, GAP, left_out(self.alias, gap))
             for gap in gaps
@@ -89,11 +89,11 @@ class LandingIncidents:
         return incidents[0].error if incidents else None
 
     def failed(self, flows: Collection[str], problem: MirrorlakeError) -> None:
-        """Landing as a whole failed."""
+        """Report that landing as a whole failed."""
         self._event_log.incidents.report([Incident(flow, FAILED, problem) for flow in flows])
 
     def succeeded(self, flows: Collection[str], planned: Planned) -> None:
-        """A query has read what was planned: close what is over."""
+        """Close what is over, now that a query has read what was planned."""
         refused_now = _refused(planned)
         self._event_log.incidents.close(
             lambda key: (
@@ -115,8 +115,8 @@ class LandingIncidents:
     def _tell_gone(
         self, flows: FlowSelections, gone: Collection[str], ids: Mapping[str, str]
     ) -> None:
-        """A topic that was deleted at the source stays on the target; it is reported once, and once
-        more if it was made again, and deleted."""
+        """Report a topic that was deleted at the source, whose mirror stays. It is reported once,
+        and again if it was made again and deleted."""
         for flow, selection in flows if gone else ():
             known = self._told_gone(flow, gone, ids)
             fresh = sorted(name for name in set(gone) - known if selection.selects(name))
@@ -131,8 +131,8 @@ class LandingIncidents:
             self._event_log.record(flow, rows)
 
     def _told_gone(self, flow: str, topics: Collection[str], ids: Mapping[str, str]) -> set[str]:
-        """Those of some topics of which it was told that they were deleted, by Kafka's ids of them;
-        earlier versions did not note which it was."""
+        """Those of some topics whose deletion was reported, matched by Kafka's topic ids; earlier
+        versions did not note an id."""
         changes = self._event_log.history(flow, "topic") if topics else ()
         told = {(change.resource, change.before) for change in changes if change.outcome == "gone"}
         return {topic for topic in topics if {(topic, ids.get(topic)), (topic, None)} & told}
@@ -143,7 +143,7 @@ def _concerned(flows: FlowSelections, topic: str) -> list[str]:
 
 
 def waiting(alias: str, names: Collection[str]) -> SourceDataLost:
-    """What an operator has to be reminded of: what waits, reported by an earlier run."""
+    """A reminder of losses that an earlier run reported, and that still wait."""
     named = ", ".join(sorted(names))
     return SourceDataLost(
         f"of cluster {alias} wait until you decide about lost records: {named}; see mirrorlake "
@@ -152,7 +152,7 @@ def waiting(alias: str, names: Collection[str]) -> SourceDataLost:
 
 
 def lost(alias: str, flow: str, loss: Loss) -> SourceDataLost:
-    """What was lost, and what can be decided."""
+    """The error of a loss, with the choices."""
     if loss.kind == "topic_recreated":
         loss_text = (
             f"topic {loss.topic} was deleted and made again at cluster {alias}, so its "
@@ -179,7 +179,7 @@ def lost(alias: str, flow: str, loss: Loss) -> SourceDataLost:
 
 
 def given_up(alias: str, loss: Loss) -> SourceDataLost:
-    """What was lost since an operator chose to go on at what is there."""
+    """The error of what was lost since an operator chose to go on with what is there."""
     return _error(
         f"offsets {loss.first} to {loss.last} of {loss.topic}-{loss.partition} were gone at "
         f"cluster {alias} too when landing went on behind the loss that was accepted",
@@ -188,7 +188,7 @@ def given_up(alias: str, loss: Loss) -> SourceDataLost:
 
 
 def left_out(alias: str, gap: Gap) -> ReplicationError:
-    """What a batch left out, and what became of it."""
+    """The error of records that a batch left out, with what becomes of them."""
     topic, partition, generation = gap.place
     named = f"offsets {gap.first} to {gap.last} of {topic}-{partition}"
     if gap.count is None:
@@ -224,7 +224,8 @@ def _error(text: str, loss: Loss) -> SourceDataLost:
 
 
 def denied(alias: str, topic: str, why: str | None) -> ReplicationError:
-    """What was mirrored, and may not be seen any more; or what is not described, and `why`."""
+    """The error of a mirrored topic that may no longer be seen, or of one that is not described,
+    and `why`."""
     if why is not None:
         text = (
             f"topic {topic} is not described by cluster {alias} ({why}); the others go on, and it "
@@ -240,8 +241,8 @@ def denied(alias: str, topic: str, why: str | None) -> ReplicationError:
 
 
 def _refused(planned: Planned) -> dict[tuple[str, int | None], str]:
-    """What is left out for now, and why: a topic that may not be read as a whole, however many
-    partitions it has."""
+    """What is left out for now, and why: a topic that may not be read counts as a whole, however
+    many partitions it has."""
     return {
         (topic, partition if planned.topics[topic].readable else None): why
         for (topic, partition), why in planned.refused.items()
@@ -249,7 +250,7 @@ def _refused(planned: Planned) -> dict[tuple[str, int | None], str]:
 
 
 def refused(alias: str, topic: str, partition: int | None, reason: str) -> ReplicationError:
-    """What cannot be read now; a topic as a whole where `partition` is None."""
+    """The error of a partition that cannot be read now; of a whole topic if `partition` is None."""
     name = f"topic {topic}" if partition is None else f"{topic}-{partition}"
     return ReplicationError(
         f"{name} cannot be read at cluster {alias} ({reason}); the others go on, and it is tried "

@@ -1,9 +1,9 @@
 """What the next landing query of a source cluster reads, and what operators must know first.
 
-`LandingPlanner` compares what the source has with what is staged, over two small ports
-(`landing/ports.py`): it knows neither Spark nor threads nor clients, so that the same decisions run
+`LandingPlanner` compares the source's content with what is staged, over two small ports
+(`landing/ports.py`). It knows neither Spark nor threads nor clients, so the same decisions run
 against clusters and against a model. Each query begins with an explicit offset for every partition;
-nothing that a query before it noted down is used.
+no note of an earlier query is used.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
@@ -36,10 +36,10 @@ from mirrorlake.offsets.positions import (
     partitions_of,
 )
 
-#: How long the leader of a partition that is read may not answer, seconds.
+#: How long the leader of a partition that is read may stay silent, seconds.
 SILENT_SECONDS = 20.0
-#: Of how many partitions on those that do not move are asked for their ends less often than a plan
-#: is compared; and how often, seconds, where they are not more than SPREAD_FROM.
+#: From how many partitions on the unmoved ones are asked for their ends less often than a plan is
+#: compared; and how often, seconds, if they are not more than SPREAD_FROM.
 MANY, ALL_SECONDS = 200, 10.0
 
 
@@ -56,8 +56,8 @@ class LandingPlanner:
             [CurrentGenerations], Mapping[TopicAndPartition, int]
         ] = lambda current: {},
     ) -> None:
-        """Prepare; `begins` says where partitions begin of which nothing is staged, if not where
-        their logs do."""
+        """Prepare; `begins` returns the first offsets of partitions without staged records, where
+        these are not the starts of their logs."""
         self.alias = alias
         self.source = source
         self._store = store
@@ -66,10 +66,10 @@ class LandingPlanner:
         self._refusals = ExcludedPartitions()
         self._rewinds = RewindCheck(source, store)
         self._planned_at = clock()
-        #: Partitions of the plan whose leader did not answer when it was asked last: since when.
+        #: Partitions of the plan whose leader did not answer the last request, and since when.
         self._silent: dict[TopicAndPartition, float] = {}
         #: When all partitions of the plan were asked for their ends, and how far they were covered
-        #: when it was compared last.
+        #: at the last comparison.
         self._all_asked = float("-inf")
         self._compared: Mapping[TopicAndPartition, int] = {}
 
@@ -80,9 +80,9 @@ class LandingPlanner:
     ) -> Planned:
         """Compare the source with what is staged, and plan a query around what must wait.
 
-        `covered` is how far queries of this process came, over transaction markers too: it says
-        what is not lost, and not where to begin. `covered_in` are the generations that these were
-        planned for. Whatever is new among the losses has to be reported before the query runs.
+        `covered` is how far queries of this process came, over transaction markers too: it shows
+        what is not lost, but not where to begin. `covered_in` are the generations that these
+        queries were planned for. New losses have to be reported before the query runs.
         """
         self._planned_at, self._silent = self._clock(), {}
         self._all_asked = float("-inf")
@@ -137,9 +137,9 @@ class LandingPlanner:
         )
 
     def differs(self, planned: Planned, covered: Mapping[TopicAndPartition, int]) -> bool:
-        """Whether a plan is not the right one any more: topics or partitions came, went or changed,
-        a log's end went back or its leader changed, a leader does not answer for long, an operator
-        decided, or a partition that was left out may be tried again."""
+        """Whether a plan is out of date: topics or partitions came, went or changed, a log's end
+        went back or its leader changed, a leader has not answered for long, an operator decided, or
+        a partition that was left out may be tried again."""
         topics = self.source.topics()
         if topics != planned.topics or self._refusals.over(self._planned_at, self._clock()):
             return True
@@ -154,14 +154,14 @@ class LandingPlanner:
                 or end < covered.get(key, 0)
             ):
                 return True
-        # Where nothing waits no operator decides: a query every few seconds is worth skipping.
+        # If nothing waits, no operator decides: that saves a query every few seconds.
         return any(planned.waiting) and blocked(self._store.decisions()) != planned.waiting
 
     def _due(
         self, planned: Planned, covered: Mapping[TopicAndPartition, int]
     ) -> Set[TopicAndPartition]:
-        """The partitions of a plan that are to be asked for their ends now: where they are many,
-        those that have moved since, and those that did not answer; now and then all."""
+        """The partitions of a plan to be asked for their ends now. If there are many: those that
+        have moved since, and those that did not answer; now and then all."""
         before, self._compared = self._compared, dict(covered)
         every, now = planned.plan.starts.keys(), self._clock()
         if len(every) < MANY or now - self._all_asked >= spread(ALL_SECONDS, len(every)):
@@ -171,8 +171,8 @@ class LandingPlanner:
         return every & (moved | self._silent.keys())
 
     def _is_silent(self, unanswered: Collection[TopicAndPartition]) -> bool:
-        """Whether one of these, of which the cluster told nothing just now, has been so for long: a
-        query waits for it in silence, and a plan leaves it out and tells of it."""
+        """Whether a partition has been unanswered for SILENT_SECONDS: a query would wait for it in
+        silence, while a new plan leaves it out and reports it."""
         now = self._clock()
         self._silent = {key: self._silent.get(key, now) for key in unanswered}
         return any(now - since >= SILENT_SECONDS for since in self._silent.values())
@@ -183,7 +183,7 @@ class LandingPlanner:
         self._refusals.add(refused, self._clock())
 
     def succeeded(self, keys: Collection[TopicAndPartition]) -> None:
-        """A query has read these: what was refused of them is over."""
+        """Forget the refusals of partitions that a query has read."""
         self._refusals.forget(keys)
 
     def _current_generations(self, ids: Mapping[str, str]) -> CurrentGenerations:
@@ -197,8 +197,8 @@ class LandingPlanner:
         return CurrentGenerations({**current.topics, **new}, current.branches)
 
     def _refused(self, topics: Mapping[str, SourceTopic]) -> dict[TopicAndPartition, str]:
-        """The partitions that must not be asked for now: whatever stops one would stop all in one
-        query."""
+        """The partitions that must not be read now, with the reasons: one of them would stop all
+        the others in a query."""
         refused = {
             key: why
             for key, why in self._refusals.excluded(self._clock()).items()
@@ -219,8 +219,8 @@ class LandingPlanner:
         current: CurrentGenerations,
         decisions: Collection[Decision],
     ) -> dict[TopicAndPartition, int]:
-        """The partitions that the source has not as they are staged, as far as that is not known
-        yet, and from where on."""
+        """The partitions whose log at the source differs from what is staged, with the offset from
+        which on; those that are already reported are left out."""
         waiting = blocked(decisions)[1]
         ends = {key: end for key, end in positions.items() if key not in waiting}
         return self._rewinds.rewound(
@@ -235,7 +235,7 @@ class LandingPlanner:
         decisions: Collection[Decision],
         current: CurrentGenerations,
     ) -> dict[TopicAndPartition, int]:
-        """How far landing came, asked of the lake only for those partitions where it makes a
+        """How far landing has come. The lake is asked only about partitions where it makes a
         difference."""
         seen = dict(covered)
         accepted = accepted_starts(decisions)
@@ -256,7 +256,7 @@ def _still_covered(
     log: Mapping[TopicAndPartition, LogEnds],
     current: CurrentGenerations,
 ) -> dict[TopicAndPartition, int]:
-    """What queries covered, without what they covered of a generation before the newest one."""
+    """What queries covered in the generations that are still the newest ones."""
     return {
         key: min(end, log[key].end) if key in log else end
         for key, end in covered.items()
@@ -265,7 +265,7 @@ def _still_covered(
 
 
 def _in_generations(losses: Iterable[Loss], current: CurrentGenerations) -> tuple[Loss, ...]:
-    """Losses of partitions, each with the generation that it is of."""
+    """Losses of partitions, each with its generation."""
     return tuple(
         replace(loss, generation=current.generation((loss.topic, loss.partition)))
         for loss in losses
@@ -274,8 +274,8 @@ def _in_generations(losses: Iterable[Loss], current: CurrentGenerations) -> tupl
 
 
 def _undescribed(topics: Mapping[str, SourceTopic]) -> dict[str, str | None]:
-    """Why some topics, which are shown, are not described: also those that were never read, of
-    which nothing else would tell."""
+    """Why some listed topics are not described: also topics that were never read, which nothing
+    else would report."""
     return {
         name: topic.undescribed for name, topic in topics.items() if topic.undescribed is not None
     }
@@ -295,7 +295,7 @@ def _waiting(
 
 
 def _named(decisions: Collection[Decision], topics: Collection[str]) -> frozenset[str]:
-    """What waits for an operator, of the topics that are there, by name."""
+    """The names of the existing topics and partitions that wait for an operator."""
     return frozenset(
         decision.topic if decision.partition is None else f"{decision.topic}-{decision.partition}"
         for decision in decisions

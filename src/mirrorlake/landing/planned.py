@@ -1,5 +1,5 @@
-"""What the next landing query of a source cluster reads, and what is known beside it: what
-`landing/plan.py` decides, and everything around the query goes by."""
+"""The plan of the next landing query of a source cluster, with what is known beside it: decided by
+`landing/plan.py`, used by everything around the query."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,15 +14,14 @@ from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 class Planned:
     """A plan, and what it was made of.
 
-    `losses` are news, `given_up` was lost behind a loss that an operator accepted. `refused` are
-    partitions that are left out for now, with the reason. `denied` are topics that are shown and
-    not described, or that were read before and are not shown any more, and why, None where they may
-    not even be seen.
-    `unanswered` are those of the partitions of which the cluster did not tell what is there. `open`
-    names what waits for an operator since before, and `waiting` are all topics and partitions that
-    wait for one, or that one stopped. `covered` is how far queries before this one came, as far as
-    that still holds. `passed_over` is what no flow wanted that reads from here now, and what will
-    not be in the stage.
+    `losses` are new; `given_up` was lost behind a loss that an operator accepted. `refused` are
+    partitions that are left out for now, with the reason. `denied` are topics that are listed but
+    not described, or that were read before and are no longer listed, with the reason; None if they
+    may not even be seen. `unanswered` are those of the partitions for which the cluster did not
+    answer. `open` names what has waited for an operator since before, and `waiting` are all topics
+    and partitions that wait for one, or that one stopped. `covered` is how far queries before this
+    one came, as far as that still holds. `passed_over` is what no flow wants that reads from here
+    now, and what will not be in the stage.
     """
 
     plan: LandingPlan

@@ -1,5 +1,5 @@
-"""What planning a landing query needs of a source cluster and of the lake: ports, over which the
-same decisions run against clusters and against a model."""
+"""What planning a landing query needs of a source cluster and of the lake, as ports: the same
+decisions run against clusters and against a model."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from mirrorlake.offsets.positions import LogEnd, LogEnds, PartitionGeneration, T
 
 @dataclass(frozen=True)
 class SourceTopic:
-    """A topic as the source shows it now: Kafka's id of it, how many partitions it has, those of
-    them that have no leader, and whether it may be read. One that is shown, and not described, has
-    neither id nor partitions, and says why it is not, which is one thing whatever it is."""
+    """A topic as the source shows it now: Kafka's id, its partition count, the partitions without a
+    leader, and whether it may be read. A topic that is listed but not described has neither id nor
+    partitions, and a reason, which does not count in comparisons."""
 
     topic_id: str
     partitions: int
@@ -30,17 +30,17 @@ class Source(Protocol):
         """The selected topics that are there. Raises ClusterUnreachable."""
 
     def denied(self, topics: Collection[str]) -> Mapping[str, str | None]:
-        """Those of some topics, which it does not show, that may be there; and why it does not
-        describe them, None where we may not see them. Raises ClusterUnreachable."""
+        """Those of some topics, which the cluster does not list, that may exist, with the reason
+        why it does not describe them; None if we may not see them. Raises ClusterUnreachable."""
 
     def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
-        """What is there of some partitions (the end: the high watermark); those that do not answer
+        """The log ends of some partitions (the end is the high watermark); those that do not answer
         are missing."""
 
     def high_watermarks(
         self, keys: Collection[TopicAndPartition]
     ) -> Mapping[TopicAndPartition, LogEnd]:
-        """The ends alone, at half of what both cost."""
+        """Only the ends, at half the cost of `ends`."""
 
     def rows(self, offsets: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, Row]:
         """The first committed record of each partition at or behind an offset; missing where there
@@ -51,35 +51,35 @@ class LandingStore(Protocol):
     """What the lake knows of a source cluster."""
 
     def current_generations(self) -> CurrentGenerations:
-        """The newest generation of every topic, and the partitions that went another way since."""
+        """The newest generation of every topic, and the partitions that have begun one since."""
 
     def begin(self, begun: Mapping[str, TopicGeneration]) -> None:
-        """Note topics that are seen first."""
+        """Note topics that are new."""
 
     def decisions(self) -> Collection[Decision]:
-        """What is known of losses, and what operators decided."""
+        """The known losses, and the decisions of operators."""
 
     def staged_ends(self) -> Mapping[TopicAndPartition, tuple[int, int]]:
         """The newest generation staged of every partition, and the offset after its last record."""
 
     def seen(self, places: Collection[PartitionGeneration]) -> Mapping[PartitionGeneration, int]:
-        """How far landing was seen to have come by earlier processes, over transaction markers too;
-        or, of a partition of which nothing was landed, where it began when it was seen. Those never
-        seen are missing."""
+        """How far earlier processes were seen to have landed, transaction markers included; for a
+        partition of which nothing was landed, where it began when it was seen. A partition that was
+        never seen is missing."""
 
     def staged_firsts(
         self, since: Mapping[TopicAndPartition, int]
     ) -> Mapping[TopicAndPartition, int]:
-        """The first offset staged of each partition in the generations since one."""
+        """The first staged offset of each partition, in generations from a given one on."""
 
     def staged_rows(
         self, offsets: Mapping[TopicAndPartition, int], since: Mapping[TopicAndPartition, int]
     ) -> Mapping[TopicAndPartition, Row]:
-        """The staged records of these offsets, one a partition, of the newest generation since one
-        that has it; missing where none has."""
+        """The staged records at these offsets, one per partition, from the newest generation that
+        has it, not before `since`; missing if none has."""
 
     def epochs(self) -> Mapping[TopicAndPartition, int]:
         """The leader epochs up to which logs are known to match the stage. They may be lost."""
 
     def note_epochs(self, epochs: Mapping[TopicAndPartition, int]) -> None:
-        """Replace them."""
+        """Replace the noted epochs."""

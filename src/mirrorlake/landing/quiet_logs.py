@@ -1,9 +1,10 @@
-"""Which logs of a source are asked for their ends now, where there are many: those that move each
-time, and all of them now and then. Between that a watch tells of the others. Pure: times are
-seconds that the caller gives.
+"""Which logs of a source are asked for their ends now, if there are many: those that move each
+time, and all of them now and then. In between, a watch reports the others. Pure: times are seconds
+that the caller gives.
 
-Nothing rests on the watch but how soon the first record of a quiet log is heard of: what it does
-not tell, such as markers alone, is found when all are asked. What it should have told is counted.
+Only how soon the first record of a quiet log is noticed depends on the watch: what it does not
+report, such as markers alone, is found when all are asked. Logs that it should have reported are
+counted.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,36 +12,36 @@ from collections.abc import Collection, Mapping
 from mirrorlake.offsets.known_offsets import spread
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: How often all are asked, where they are not more than SPREAD_FROM; and how often where the watch
-#: tells of one, because others may have begun with it, and it tells of those one by one where their
+#: How often all are asked, if they are not more than SPREAD_FROM; and how often once the watch has
+#: reported one, because others may have begun with it, and it reports those one by one if their
 #: batches are large.
 ALL_SECONDS, SOON_SECONDS = 10.0, 2.0
 #: A log that has not moved for so long is left to the watch.
 QUIET_SECONDS = 10.0
-#: A watch that works tells of a log that moves at once; one that has not for so long since it was
-#: found by asking tells of markers alone, or is deaf, seconds.
+#: A watch that works reports a log that moves at once. If it has not, this many seconds after
+#: asking found the move, then only markers came, or it is deaf.
 UNTOLD_SECONDS = 5.0
 
 
 class QuietLogs:
-    """What is known of the ends of logs. For one thread.
+    """The known ends of logs. For one thread.
 
     `ends` are the last ones that were answered; a log that did not answer the last time is missing.
     """
 
     def __init__(self, taken_seconds: float) -> None:
-        """`taken_seconds`: how long it may be until the watch hears of a log that it was given,
-        which is asked for until then."""
+        """`taken_seconds`: how long it may take until the watch follows a log that it was given;
+        the log is asked for until then."""
         self.ends: dict[TopicAndPartition, int] = {}
         self._taken_seconds = taken_seconds
-        #: Logs that are asked for each time: since when they move no more, and since when the
+        #: Logs that are asked for each time: since when they have not moved, and since when the
         #: watch has them.
         self._moved: dict[TopicAndPartition, float] = {}
         self._given: dict[TopicAndPartition, float] = {}
-        #: Logs that were left to the watch, and were found to have moved: since when.
+        #: Logs that were left to the watch and were found to have moved, since when.
         self._untold: dict[TopicAndPartition, float] = {}
         self._all_asked = float("-inf")
-        #: Whether the watch has told of one since all were asked.
+        #: Whether the watch has reported a log since all were asked.
         self._has_told = False
 
     def due(
@@ -49,13 +50,13 @@ class QuietLogs:
         logs: Collection[TopicAndPartition],
         told: Collection[TopicAndPartition],
     ) -> Collection[TopicAndPartition]:
-        """Those of `logs`, always the same, to be asked for now; `told` are those of which the
-        watch has told, and that it has no more."""
+        """Those of `logs`, which never change, that are to be asked for now; `told` are those that
+        the watch has reported, and no longer watches."""
         for key in told:
             self._note_moved(key, now)
             self._untold.pop(key, None)
         self._has_told = self._has_told or bool(told)
-        # A fetch is answered with the first record, so of many that begin few are told with it.
+        # A fetch is answered with the first record, so of many logs that begin it reports few.
         seconds = SOON_SECONDS if self._has_told else spread(ALL_SECONDS, len(logs))
         if now - self._all_asked >= seconds:
             self._all_asked, self._has_told = now, False
@@ -63,7 +64,7 @@ class QuietLogs:
         return [*self._moved, *self._given]
 
     def untold(self, now: float) -> int:
-        """How many logs have moved lately of which the watch should have told, and has not."""
+        """How many logs have moved lately without the report that the watch should have given."""
         return sum(now - since >= UNTOLD_SECONDS for since in self._untold.values())
 
     def answered(
@@ -73,9 +74,8 @@ class QuietLogs:
         ends: Mapping[TopicAndPartition, int],
         reached: Mapping[TopicAndPartition, int],
     ) -> dict[TopicAndPartition, int]:
-        """Take what was answered of those that were asked for, and return what the watch is to be
-        given: logs that are read up to their ends, `reached`, and have been quiet for long
-        enough, with their ends."""
+        """Take the answers to what was asked, and return the logs to give to the watch, with their
+        ends: those that are read up to their ends, `reached`, and have been quiet long enough."""
         to_watch: dict[TopicAndPartition, int] = {}
         for key in asked:
             end, before = ends.get(key), self.ends.get(key)

@@ -1,5 +1,5 @@
-"""Which offsets the next batch of a landing query reads, how they are shared out over tasks, and
-how a query's checkpoint has them. Pure."""
+"""The offsets that the next batch of a landing query reads, their distribution over tasks, and
+their form in a query's checkpoint. Pure."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -7,8 +7,8 @@ from typing import Any
 from mirrorlake.landing.pace import NOTHING_KNOWN, Pace, first_limit
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition, by_topic, from_topics
 
-#: Records below which a partition's part of a batch is not divided: each part is a fetch of its
-#: own.
+#: A partition's part of a batch with up to so many records is not divided: each part is a fetch of
+#: its own.
 UNDIVIDED = 20_000
 
 
@@ -19,21 +19,20 @@ def next_ends(
     waiting: Collection[TopicAndPartition] = (),
     pace: Pace = NOTHING_KNOWN,
 ) -> dict[TopicAndPartition, int]:
-    """Where the next batch ends, for each partition of `reached`, which is where the one before
-    did.
+    """Where the next batch ends, for each partition of `reached`, where the one before ended.
 
     Args:
         reached: next offsets.
         log_ends: ends of the logs, exclusive; partitions that did not answer are missing, and stay
             where they are.
-        max_records: offsets of the batch, all partitions together. Where there are more, or more
-            than `pace` allows (while it knows nothing: `pace.first_limit`), each gets a part of
-            them in proportion to what it has, and at least one; of a cluster that is read in small
-            answers few are cut (`_few_cut`).
-        waiting: partitions that make no batch by themselves: they go along with others.
-        pace: what batches before this one say of it.
+        max_records: the most offsets of the batch, all partitions together. If there are more, or
+            more than `pace` allows (while it knows nothing: `pace.first_limit`), each partition
+            gets a share in proportion to what it has, and at least one; if the cluster is read in
+            small answers, few partitions are cut (`_few_cut`).
+        waiting: partitions that make no batch by themselves, but join others.
+        pace: what the batches before this one tell about it.
     """
-    # Of thousands few have some at a time.
+    # Of thousands of partitions few have news at a time.
     news = {key: end - reached[key] for key, end in log_ends.items() if end > reached.get(key, end)}
     if not any(key not in waiting for key in news):
         return dict(reached)
@@ -51,20 +50,20 @@ def next_ends(
 def _few_cut(
     news: Mapping[TopicAndPartition, int], costs: Mapping[TopicAndPartition, float]
 ) -> dict[TopicAndPartition, int]:
-    """How many offsets of each partition make one batch, where not all do: those that have least
-    are in it whole, as far as half of the batch goes, and what is left is for the one that has
-    most. `costs` is the part of a batch that one offset takes.
+    """How many offsets of each partition make one batch, if not all fit: the partitions with the
+    least are in it whole, up to half of the batch, and the partition with the most gets the rest.
+    `costs` is the share of a batch that one offset takes.
 
-    Kafka sends whole batches of its own, of up to a megabyte. Where a landing batch ends within one
-    of them, it comes over the link once more for the next: with a part of each of many partitions
-    that would be most of what comes. None waits for ever: it has least some time, or most.
+    Kafka sends whole batches of its own, of up to a megabyte. If a landing batch ends within one of
+    them, it crosses the link again for the next: with a part of each of many partitions that would
+    be most of the traffic. None waits for ever: at some time it has the least, or the most.
     """
     *others, largest = sorted(news, key=lambda key: (news[key] * costs[key], key))
     kept = min(0.5, news[largest] * costs[largest])
     room, taken = 1.0 - kept, dict[TopicAndPartition, int]()
     for key in others:
         taken[key] = min(news[key], int(room / costs[key]))
-        # what is cut takes all that is left, and rounding leaves none for one more
+        # a partition that is cut takes all that is left; rounding must not leave room for another
         room = room - taken[key] * costs[key] if taken[key] == news[key] else 0.0
     taken[largest] = min(news[largest], max(1, int((room + kept) / costs[largest])))
     return taken
@@ -73,11 +72,10 @@ def _few_cut(
 def shared_out(
     ranges: Ranges, tasks: int, record_bytes: Mapping[str, float] | None = None
 ) -> list[dict[TopicAndPartition, tuple[int, int]]]:
-    """Divide ranges into at most so many parts that are about as much work each: neighbours stay
-    together, and only what lies across a border is cut, unless it is small.
+    """Divide ranges into at most `tasks` parts of about equal work. Neighbours stay together; only
+    a range across a border is cut, unless it is small.
 
-    `record_bytes` is the size of a topic's records, as far as that is known; others are taken for
-    average ones.
+    `record_bytes` are the known sizes of topics' records; other topics count as average.
     """
     known = dict(record_bytes or {})
     usual = sum(known.values()) / len(known) if known else 1.0
@@ -104,11 +102,11 @@ def shared_out(
 def offsets_document(
     ends: Mapping[TopicAndPartition, int], noted: str | None = None
 ) -> dict[str, Any]:
-    """Where a batch ends, and what it notes, as a query's checkpoint has it: the planner says it
-    once, and the driver, which lands the batch or observes the query, reads it there."""
+    """The end of a batch, and its note, as in a query's checkpoint: the planner writes it once, and
+    the driver, which lands the batch or observes the query, reads it there."""
     return {"ends": by_topic(ends), "noted": noted}
 
 
 def read_document(document: Mapping[str, Any]) -> tuple[dict[TopicAndPartition, int], str | None]:
-    """The ends of `offsets_document`, and what is noted."""
+    """The ends of `offsets_document`, and the note."""
     return from_topics(document["ends"]), document["noted"]

@@ -1,4 +1,4 @@
-"""Reading records from the source once more that retention deleted from the stage before a flow had
+"""Reads records from the source again that retention deleted from the stage before a flow had
 produced them."""
 
 import logging
@@ -21,11 +21,11 @@ logger = logging.getLogger(__name__)
 
 
 def read_again(deployment: Deployment, alias: str, incident: Mapping[str, Any]) -> int:
-    """Land what an incident names, as far as the source still has it; returns the first offset that
-    was read: above the incident's where the source has trimmed its log too.
+    """Land the offsets of an incident, as far as the source still has them. Returns the first
+    offset that was read: above the incident's if the source has trimmed its log too.
 
-    What the source has compacted away since is not there any more, and is not reported. Who dies
-    meanwhile may ask again: it is landed once.
+    Records that the source has compacted away since are missing, and not reported. A process that
+    dies meanwhile may call again: the records are landed once.
 
     Raises:
         InputError: the source has nothing of it.
@@ -49,17 +49,16 @@ def read_again(deployment: Deployment, alias: str, incident: Mapping[str, Any]) 
                 f"log begins at {log.start}; choose continue or stop"
             )
         staged = _first_staged(lake, alias, place, start)
-        if staged is not None:  # another flow lacked it, too
+        if staged is not None:  # another flow lacked them, too
             end = min(end, staged)
         if start == end:
             return int(start)
         plan = LandingPlan(alias, {key: start}, {key: generation} if generation else {})
         landing = connections.topology.clusters[alias].landing
         client = connections.client(alias, "consumer")
-        # Whatever the clock was then, it is the name of one incident, and says nothing about any
-        # other.
+        # The incident's time identifies it, whatever the clock was, and no other incident.
         occasion = f"{first}-{last} of {incident['at'].isoformat()}"
-        # What was read is of a topic that was made again meanwhile, perhaps.
+        # `check`: the topic may have been made again while it was read.
         land_again(lake, plan, landing, client, ends={key: end}, occasion=occasion, check=check)
         logger.info(
             "offsets %d to %d of %s were read from cluster %s again", start, end - 1, name, alias

@@ -1,4 +1,4 @@
-"""The flows that read from one source cluster, and what follows of them for how it is landed."""
+"""The flows that read from one source cluster, and how they decide the way it is landed."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -28,8 +28,8 @@ class Reading(NamedTuple):
 
 
 class ReadingFlows:
-    """The flows from a cluster `alias` by the topology file in force; edits of it come from another
-    thread than those that ask."""
+    """The flows from a cluster `alias` by the topology file in force; one thread edits them, others
+    ask."""
 
     def __init__(self, alias: str, deployment: Deployment) -> None:
         self.alias = alias
@@ -39,7 +39,7 @@ class ReadingFlows:
         self._connections = deployment.connections
 
     def set(self, flows: Sequence[ResolvedFlow], connections: Connections) -> bool:
-        """Say which they are; returns whether that makes a difference to what is read, and how."""
+        """Set the flows; returns whether that changes what is read, or how."""
         with self._use:
             before = self._query_inputs() if self._flows else None
             self._flows, self._connections = list(flows), connections
@@ -53,35 +53,35 @@ class ReadingFlows:
 
     @property
     def connections(self) -> Connections:
-        """To the clusters as the file has them."""
+        """The connections to the clusters, as the file has them."""
         return self._connections
 
     @property
     def pace(self) -> IdlePace:
-        """How often what costs something in the lake is done."""
+        """How often to do what costs something in the lake."""
         return self._connections.topology.lake.pace
 
     @property
     def keep_configs(self) -> bool:
-        """Whether any of them keeps configs of topics alike."""
+        """Whether any of the flows keeps topic configs alike."""
         with self._use:
             return any(flow.settings.sync_topic_configs_enabled for flow in self._flows)
 
     def named(self) -> list[tuple[str, TopicSelection]]:
-        """Their names, with what each selects."""
+        """The flows' names, each with its selection."""
         with self._use:
             return [(flow.name, flow.selection) for flow in self._flows]
 
     def names(self) -> list[str]:
-        """Their names."""
+        """The flows' names."""
         return [name for name, _ in self.named()]
 
     def selections(self) -> list[TopicSelection]:
-        """What each selects."""
+        """The flows' selections."""
         return [selection for _, selection in self.named()]
 
     def reading(self) -> Reading:
-        """How the cluster is read for them."""
+        """How the cluster is read for these flows."""
         with self._use:
             return Reading(
                 self._connections.live(self.alias, "consumer"),
@@ -90,11 +90,11 @@ class ReadingFlows:
             )
 
     def known_heartbeats(self) -> Callable[[str], bool]:
-        """The topics that hold heartbeats, as far as a flow has noted it."""
+        """The topics that hold heartbeats, as far as a flow has noted them."""
         known = [known_heartbeats(self._lake, name) for name in self.names()]
         return lambda topic: any(one(topic) for one in known)
 
     def begins(self, current: CurrentGenerations) -> dict[TopicAndPartition, int]:
-        """Where partitions begin of which nothing is staged, by what the flows have noted."""
+        """The first offsets of partitions without staged records, as the flows have noted them."""
         selects = {name: selection.selects for name, selection in self.named()}
         return landing_begins(starts_from(self._lake.now, self.alias), selects, current.generation)

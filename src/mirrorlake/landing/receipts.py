@@ -1,5 +1,5 @@
-"""What tasks say that they have read of a batch, in a query's progress too, and what is missing of
-what was planned. Pure."""
+"""Receipts: what tasks report to have read of a batch, also in a query's progress, and what is
+missing of what was planned. Pure."""
 
 import json
 from collections import defaultdict
@@ -19,14 +19,14 @@ from mirrorlake.offsets.ranges import OffsetRanges
 
 Stretches = Mapping[TopicAndPartition, Sequence[tuple[int, int]]]
 """Offsets by partition, first and last inclusive."""
-#: What a query's progress has of each batch.
+#: The name of the receipts in a query's progress.
 RECEIPTS = "receipts"
 #: How many stretches a sentence names.
 _NAMED = 5
 
 
 class ReportedBatch(NamedTuple):
-    """Where a batch begins and ends that Spark reports, and what its tasks say that they read."""
+    """The start and end of a batch that Spark reports, and the receipts of its tasks."""
 
     start: Ends
     end: Ends
@@ -34,33 +34,33 @@ class ReportedBatch(NamedTuple):
 
     @property
     def planned(self) -> Ranges:
-        """What its tasks were to read."""
+        """The ranges that its tasks were to read."""
         return ranges_between(self.start, self.end)
 
 
 def reported_batch(progress: str, starts: Ends) -> ReportedBatch:
-    """The batch that the progress of a query, as JSON, is about. The query began at `starts`: Spark
-    names no start of the first one."""
+    """The batch in the progress of a query, given as JSON. The query began at `starts`: Spark names
+    no start for the first batch."""
     report = json.loads(progress)
-    # Spark hands the offsets over as a JSON text within the JSON where it is one of Connect.
+    # In Spark Connect, the offsets are a JSON text within the JSON.
     given = [report["sources"][0].get(name) for name in ("startOffset", "endOffset")]
     first, last = (json.loads(each) if isinstance(each, str) else each for each in given)
     start = read_document(first)[0] if first else starts
     end = read_document(last)[0] if last else start
     observed = report.get("observedMetrics", {}).get(RECEIPTS, {})
-    # As one of Connect, Spark 4.2 gives a row as its values, beside their schema.
+    # In Spark Connect, Spark 4.2 gives a row as its values, beside their schema.
     (receipts,) = observed.get("values") or (observed.get(RECEIPTS),)
     return ReportedBatch(start, end, receipts or ())
 
 
 def receipt(ranges: Ranges) -> str:
-    """What a task says that has read ranges to their ends."""
+    """The receipt of a task that has read ranges to their ends."""
     read = [[*key, *bounds] for key, bounds in ranges.items()]
     return json.dumps(read, ensure_ascii=False, separators=(",", ":"))
 
 
 def unread(planned: Ranges, receipts: Iterable[str]) -> Stretches:
-    """What was planned and no task has read. A task that ran twice gives its receipt twice."""
+    """The planned offsets that no task has read. A task that ran twice gives its receipt twice."""
     read: dict[TopicAndPartition, OffsetRanges] = defaultdict(OffsetRanges)
     for text in receipts:
         for topic, partition, first, end in json.loads(text):
@@ -86,7 +86,7 @@ def not_read(alias: str, planned: Ranges, receipts: Iterable[str]) -> Replicatio
 
 
 def stretches_in_words(stretches: Stretches) -> str:
-    """Which offsets they are, for a sentence: the first ones by name."""
+    """The first few stretches in words, for a sentence, and how many more there are."""
     named = [
         f"{topic}-{partition} {first:,} to {last:,}"
         for (topic, partition), several in sorted(stretches.items())

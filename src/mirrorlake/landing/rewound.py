@@ -1,10 +1,10 @@
-"""Finds the partitions whose log at the source is not what was staged of them any more.
+"""Finds partitions whose log at the source no longer matches what was staged of them.
 
 A log's end goes back when a replica that lacks records becomes leader, or when a disk is restored
-from a copy. What is written then gets offsets that are staged already. A leader writes its epoch
-into every batch (KIP-320): as long as the records at the end of what is staged are of the epoch
-known, nothing changed below; what is of one newer epoch was either staged as it is, or differs from
-there on.
+from a copy. Records written then get offsets that are staged already. A leader writes its epoch
+into every batch (KIP-320). As long as the records at the end of the staged range have the known
+epoch, nothing below has changed; the records of one newer epoch are either staged as they are, or
+the log differs from there on.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -14,7 +14,7 @@ from mirrorlake.kafka.values import Row
 from mirrorlake.landing.ports import LandingStore, Source
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
-#: Of how many leaders of a partition, the newest ones, it is looked at what they wrote first.
+#: How many leaders of a partition, the newest ones, are checked for what they wrote first.
 MOST_LEADERS = 16
 
 OffsetBounds = tuple[int, int]
@@ -26,8 +26,7 @@ AskRows = Callable[[Mapping[TopicAndPartition, int]], "Mapping[TopicAndPartition
 class RewindCheck:
     """Compares logs with what is staged of them. For one thread.
 
-    Where the leader is the one that was known, and the log's end not below what is staged, nothing
-    is read.
+    Nothing is read if the leader is the known one and the log does not end below what is staged.
     """
 
     def __init__(self, source: Source, store: LandingStore) -> None:
@@ -40,11 +39,11 @@ class RewindCheck:
         staged: Mapping[TopicAndPartition, int],
         since: Mapping[TopicAndPartition, int],
     ) -> dict[TopicAndPartition, int]:
-        """The partitions that differ, with the offset from which on: the one after the last record
-        that is the same.
+        """The partitions that differ, with the offset from which on: the one after the last
+        matching record.
 
         Args:
-            log: what the source has.
+            log: the offsets that the source has.
             staged: the ends of what is staged, of all generations in `since`.
             since: the generations of the topics: where a partition began one by itself, what lies
                 below is still the same log.
@@ -72,7 +71,7 @@ class RewindCheck:
         bounds = {key: (log[key].start, ends[key]) for key in later}
         began = first_offsets(bounds, self._source.rows, written_since)
         differ = self._that_differ(began, ends, since, firsts)
-        # What one leader wrote since may be as it was staged, and what the next one wrote not.
+        # One leader's records may match the stage, and those of the next one may not.
         rest = {
             key: (max(at, firsts.get(key, 0)), ends[key])
             for key, at in began.items()
@@ -92,11 +91,11 @@ class RewindCheck:
         since: Mapping[TopicAndPartition, int],
         firsts: Mapping[TopicAndPartition, int],
     ) -> set[TopicAndPartition]:
-        """Of partitions of which the first records from an offset on, below an end, are as they
-        were staged, or none is, those of which none is: the first record that can be compared shows
-        it. None can that lies in front of the first one that the stage still has (`firsts`). Where
-        all of them were deleted by predicate nothing shows it, and a record that is lost must not
-        be taken for one that was deleted."""
+        """Partitions whose first records from `began` on, below their end, are not as staged.
+        Either all of these records match the stage or none does, so the first comparable record
+        decides; one below the first offset that the stage still has (`firsts`) cannot be compared.
+        If all of them were deleted by predicate, nothing decides, and the partition counts as
+        differing: a lost record must not be taken for a deleted one."""
         differ: set[TopicAndPartition] = set()
         left = dict(began)
         while left:
@@ -122,10 +121,10 @@ class RewindCheck:
         spans: Mapping[TopicAndPartition, OffsetBounds],
         since: Mapping[TopicAndPartition, int],
     ) -> dict[TopicAndPartition, int]:
-        """Of partitions that are as they were staged at the end of a span, where the first leader
-        began whose first record there is not: landing read on, behind what it had of the leader
-        before, in records of this one. Of more leaders than MOST_LEADERS the newest ones are looked
-        at; of a log of no leader's epoch, none."""
+        """For partitions that match the stage at the end of their span: the offset where the first
+        leader began whose first record does not match. Landing had read on, behind the records that
+        it had of the leader before, in records of this one. If there were more than MOST_LEADERS,
+        only the newest are checked; in a log without epochs, none."""
         oldest = {
             key: epoch - MOST_LEADERS
             for key, (low, high) in spans.items()
@@ -153,27 +152,27 @@ class RewindCheck:
         return differ
 
     def note(self, epochs: Mapping[TopicAndPartition, int | None]) -> None:
-        """Note the leaders of logs that match the stage."""
+        """Note the leader epochs of logs that match the stage."""
         before = self._store.epochs()
         after = {**before, **{key: epoch for key, epoch in epochs.items() if epoch is not None}}
         if after != before:
             self._store.note_epochs(after)
 
     def _is_doubtful(self, ends: LogEnds, staged: int, known: int | None) -> bool:
-        """Whether only the records themselves show it: no epoch to go by, or a log that is too
+        """Whether only the records can tell: there is no epoch to compare, or the log is too
         short."""
         return ends.end < staged or known is None or ends.epoch is None or ends.epoch < known
 
 
 def _passed(ends: LogEnds, known: int) -> int:
-    """How many leaders there can have been since a known one."""
+    """The most leaders that there can have been since a known one."""
     return 0 if ends.epoch is None else ends.epoch - known
 
 
 def _written_behind(
     epochs: Mapping[TopicAndPartition, int], rows: Mapping[TopicAndPartition, Row]
 ) -> set[TopicAndPartition]:
-    """The partitions whose records are of later leaders than these."""
+    """The partitions whose records were written by later leaders than `epochs`."""
     return {key for key, row in rows.items() if row.epoch is not None and row.epoch > epochs[key]}
 
 
@@ -184,11 +183,10 @@ def first_offsets(
     beyond: Collection[TopicAndPartition] = (),
 ) -> dict[TopicAndPartition, int]:
     """The offset, within bounds, from which on something holds for all records of a partition: the
-    one after the last record for which it does not. A partition of which it holds nowhere is
-    missing; of those `beyond` it holds behind their bounds, whatever lies within.
+    one after the last record for which it does not. A partition where it holds for none is missing;
+    for a partition in `beyond` it holds behind the bounds, whatever lies within.
 
-    All partitions are asked side by side, and the last record of each first: mostly it holds for
-    none.
+    All partitions are asked side by side, the last record of each first: mostly it holds for none.
     """
     left, ends = dict(bounds), {key: end for key, (_, end) in bounds.items()}
     asked, done = {key: end - 1 for key, end in ends.items()}, set(beyond)
@@ -199,7 +197,7 @@ def first_offsets(
         for key, (low, high) in list(left.items()):
             if key in probed and key not in true:
                 low = probed[key].offset + 1
-            else:  # it holds, or there is no record from here on: compacted, or aborted
+            else:  # it holds, or there is no record from here on: compacted or aborted
                 high = asked[key]
                 if key in true:
                     done.add(key)

@@ -1,10 +1,10 @@
-"""The session commits the batches of a landing query: into a catalog, by Delta's own sink, which is
-given rows that tasks hand over; and through Spark Connect, where a sink of ours would run in
-another process than this one.
+"""The sink of a landing query whose batches the session commits: into a catalog, by Delta's own
+sink, which gets the rows that tasks hand over; and through Spark Connect, where a sink of ours
+would run in another process than this one.
 
-Spark has been seen to take a batch for done of which it had run no task. So tasks say what they
-have read (`receipts.py`), and a batch counts once that is all of it. Delta has committed by then:
-`landing/unread.py` says what may leave a hole, and what looks for it.
+Spark has been seen to take a batch for done without having run a task of it. So tasks report what
+they have read (`receipts.py`), and a batch counts once they have read all of it. Delta has
+committed by then: `landing/unread.py` explains what may leave a hole, and looks for it.
 """
 
 import logging
@@ -34,14 +34,14 @@ logger = logging.getLogger(__name__)
 
 
 class SessionSink:
-    """Has a session commit what a job reads. A batch of which tasks have not read all is a
+    """Has a session commit what a job reads. A batch that tasks have not read in full is a
     `failure`."""
 
     def __init__(self, lake: Lake, job: LandJob) -> None:
         self._lake = lake
         self._job = job
         self._query: StreamingQuery | None = None
-        #: Its id, and its checkpoint: what is known without a session that may have ended.
+        #: The query's id and checkpoint, known without a session, which may have ended.
         self._named: tuple[str, Path] | None = None
         self._reached: Ends = job.starts
         self._passed_over = self._shows_name = False
@@ -49,11 +49,10 @@ class SessionSink:
         self.failure: Exception | None = None
 
     def start(self, writer: "DataStreamWriter", checkpoint: Path) -> "StreamingQuery":
-        """Take the batches of a query with a checkpoint. Raises OSError where its mark cannot say
-        where it begins: nothing would look for a hole that it leaves."""
+        """Start a query with a checkpoint. Raises OSError if its mark cannot record where it
+        begins: a hole that it leaves would not be looked for."""
         self._keep_read(checkpoint)
-        # Makes the session this thread's active one, which Delta's sink asks for by name; any frame
-        # does.
+        # Creating any frame makes the session this thread's active one, which Delta's sink needs.
         self._lake.spark.createDataFrame([], "nothing int")
         rows = writer.format("delta").outputMode("append")
         query = rows.toTable(self._lake.name("records"))
@@ -61,8 +60,8 @@ class SessionSink:
         return query
 
     def covered(self) -> Ends:
-        """See `LandingQuery.covered`. To be asked at least every forty batches, which is as many as
-        a local session remembers: what those before have read is not known then."""
+        """See `LandingQuery.covered`. To be called at least every forty batches: a local session
+        remembers no more, and what earlier ones have read is then unknown."""
         query = self._query
         last = None if query is None else query.lastProgress
         if query is None or last is None:
@@ -76,8 +75,8 @@ class SessionSink:
             return self._reached
 
     def _skips(self) -> bool:
-        """Whether Delta skips what Spark reports, since another process has taken over. Where a
-        checkpoint never showed the query's name, that is left to `fenced`."""
+        """Whether Delta skips the batches that Spark reports, since another process has taken over.
+        If the checkpoint never showed the query's name, that is left to `fenced`."""
         if self._named is None:
             return False
         if has_name(self._named[1]):
@@ -87,7 +86,7 @@ class SessionSink:
 
     @property
     def compared(self) -> bool:
-        """Whether tasks have read all that the query has planned. Else its end has to look
+        """Whether tasks have read all that the query has planned. If not, its end has to check
         whether that left a hole (`checkpoints.left_queries`)."""
         if self._named is None:
             return True
@@ -99,7 +98,7 @@ class SessionSink:
         return self._named is not None and is_fenced_by_delta(self._lake, *self._named)
 
     def _take(self, reported: "Sequence[StreamingQueryProgress]") -> None:
-        """Count batches that were read as they were planned, one behind the other."""
+        """Count the batches that follow one another and were read as planned."""
         batches = [reported_batch(progress.json, self._job.starts) for progress in reported]
         if all(batch.start != self._reached for batch in batches):
             logger.warning(
@@ -117,7 +116,7 @@ class SessionSink:
             try:
                 self._keep_read(self._named[1])
             except OSError as error:
-                # Who ends the query then looks at more than it would have to.
+                # The end of the query then checks more than it would have to.
                 alias = self._job.alias
                 logger.info("how far landing from cluster %s is was not kept: %s", alias, error)
 
@@ -126,19 +125,19 @@ class SessionSink:
         keep_read(self._lake, job.alias, checkpoint, self._reached, job.generations)
 
     def stop_after_batch(self) -> None:
-        """Nothing: behind a batch Spark plans the next one, which takes a moment."""
+        """Do nothing: after a batch Spark plans the next one, which takes a moment."""
 
     def close(self, interrupted_after: float | None) -> None:
-        """Have the next query begin with smaller batches than one that was not waited for longer
-        than so many seconds."""
+        """If a stop has interrupted a batch after so many seconds, let the next query begin with
+        smaller batches."""
         if interrupted_after is not None:
             self._job.keep_pace(self._job.pace().after_failure(interrupted_after))
 
     def append(self, application: str, check: Callable[[], object] = lambda: None) -> None:
-        """Commit all that a job with an end reads, once for one application: by a task for each
-        part, as a frame has them and no source. What tasks read is kept on their disks until all
-        of it is there, and only then committed, unless `check` raises. Raises ReplicationError
-        where a part is missing."""
+        """Commit all that a job with an end reads, once per application. It is read by a frame with
+        a task for each part, not by the source. Spark keeps what tasks read on their disks until
+        all of it is there; only then it is committed, unless `check` raises. Raises
+        ReplicationError if a part is missing."""
         job = self._job
         ranges = ranges_between(job.starts, job.final or {})
         parts = job.parts(ranges, job.final_noted, job.tasks_for(ranges), job.pace())
@@ -158,11 +157,11 @@ class SessionSink:
 
 
 def stream_of(spark: "SparkSession", job: LandJob, lake_id: str) -> "DataFrame":
-    """The rows of `records` that tasks of a query hand over; of what they have read its progress
-    tells.
+    """The rows of `records` that a query's tasks hand over; the query's progress reports what they
+    have read.
 
-    Names of sources belong to a session, where the last one that is registered counts: another lake
-    may be landed there at the same time, from a cluster that it calls the same.
+    A session knows sources by name, and the last one registered counts: the same session may land
+    another lake at the same time, from a cluster with the same alias.
     """
     from pyspark.sql import functions as F
 
@@ -170,7 +169,7 @@ def stream_of(spark: "SparkSession", job: LandJob, lake_id: str) -> "DataFrame":
 
     source = source_of(job, f"mirrorlake_land_{job.alias}_{lake_id}", _handed(job))
     spark.dataSource.register(source)
-    # A set: of a stage that Spark runs twice each task counts once.
+    # A set: if Spark runs a stage twice, each task counts once.
     receipts = F.collect_set(F.when(F.col("partition") == PART_DONE, F.col("topic")))
     handed = spark.readStream.format(source.name()).load()
     return _records(job, handed.observe(RECEIPTS, receipts.alias(RECEIPTS)))
@@ -184,7 +183,7 @@ def _handed(job: LandJob) -> "StructType":
 
 
 def _records(job: LandJob, rows: "DataFrame") -> "DataFrame":
-    """Rows that tasks hand over as records, with the columns that Spark adds."""
+    """The handed rows that are records, with the columns that Spark adds."""
     from pyspark.sql import functions as F
 
     added = {"source_cluster": F.lit(job.alias), "landed_at": F.timestamp_millis("batch_id")}

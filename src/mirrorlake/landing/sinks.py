@@ -1,8 +1,8 @@
-"""Who commits the batches of a landing query into a lake at a path: this process.
+"""The sink of a landing query into a lake at a path: this process commits its batches.
 
-It commits what it read itself, of a small batch, or what Spark's tasks wrote. Each batch is one
-commit by delta-rs that names the query and the number of the batch: it is in the table once,
-whichever way it went and however often it is tried. Elsewhere the session commits
+It commits what it has read itself, of a small batch, or what Spark's tasks wrote. Each batch is one
+commit by delta-rs that names the query and the batch's number, so the table has it once, whichever
+way it went and however often it is tried. Elsewhere the session commits
 (`landing/session_sink.py`).
 """
 
@@ -45,8 +45,8 @@ logger = logging.getLogger(__name__)
 
 @contextmanager
 def _as_exceptions() -> Iterator[None]:
-    """Raise ReplicationError where a library ends by what is no Exception, as one in Rust does that
-    panics: py4j hands back no other, and Spark would wait for an answer for ever."""
+    """Raise ReplicationError if a library fails with something that is no Exception, such as a
+    panic in Rust: py4j hands no such error back, and Spark would wait for an answer for ever."""
     try:
         yield
     except Exception:
@@ -58,8 +58,8 @@ def _as_exceptions() -> Iterator[None]:
 
 
 class PathSink:
-    """Commits what a job reads by delta-rs, known by the name `application`. What fails ends the
-    query: there is no `failure` of one that goes on."""
+    """Commits what a job reads by delta-rs, under the name `application`. An error ends the query,
+    so a query that goes on has no `failure`."""
 
     failure: Exception | None = None
 
@@ -68,20 +68,20 @@ class PathSink:
         self._job = job
         self._application = application
         self._small = SmallBatches(job.small_batch_records)
-        #: What the batches so far say of the next one.
+        #: What the batches so far tell about the next one.
         self.pace = job.pace()
         self._commit_seconds = deque[float](maxlen=9)
         self._log = DriverLog(job)
-        #: Up to where it has committed the batches of a query.
+        #: The offsets up to which it has committed batches of a query.
         self._reached: Ends = {}
-        #: See `SessionSink.compared`: whether each of its commits is known to be there, or not to
-        #: be. One whose answer was lost may come later, unless who comes next fences it, and for
-        #: that finds its name (`checkpoints.end_queries`).
+        #: See `SessionSink.compared`: whether each of its commits is known to be there or not to
+        #: be. A commit whose answer was lost may come later, unless the next query fences this one,
+        #: for which it has to find its name (`checkpoints.end_queries`).
         self.compared = True
         self._in_hand, self._no_more = threading.RLock(), False
 
     def start(self, writer: "DataStreamWriter", checkpoint: Path) -> "StreamingQuery":
-        """Take the batches of a query with a checkpoint."""
+        """Start a query with a checkpoint, and take its batches."""
 
         def take(frame: "DataFrame", batch: int) -> None:
             end, noted = read_document(planned_end(checkpoint, batch))
@@ -93,7 +93,7 @@ class PathSink:
     def take(
         self, end: Ends, noted: str | None, batch: int, spark: "SparkSession | None" = None
     ) -> None:
-        """Land the batch of a query that comes to `end`; see `land`."""
+        """Land the batch of a query that ends at `end`; see `land`."""
         self.land(ranges_between(self._reached or self._job.starts, end), noted, batch, spark)
         self._reached = end
 
@@ -107,7 +107,7 @@ class PathSink:
         return self._small.max_records
 
     def is_small(self, ranges: Ranges) -> bool:
-        """Whether this process reads so much itself."""
+        """Whether so few offsets are read by this process itself."""
         return offset_count(ranges) <= self.small_records
 
     def land(
@@ -118,10 +118,10 @@ class PathSink:
         spark: "SparkSession | None" = None,
         check: Callable[[], object] = lambda: None,
     ) -> None:
-        """Read and commit, as the number `batch` of the application; what is not small by tasks of
-        a session, where there is one. `noted` is what the batch notes of the ends of logs; `check`
-        is called once all was read, and nothing is committed when it raises. Raises
-        KafkaException and StagingError, and ClusterUnusable from tasks."""
+        """Read `ranges`, and commit them as the number `batch` of the application. A batch that is
+        not small is read by tasks of a session, if there is one. `noted` is what the batch notes of
+        the ends of logs; `check` is called once all is read, and if it raises, nothing is
+        committed. Raises KafkaException and StagingError, and ClusterUnusable from tasks."""
         asked = time.monotonic()
         try:
             with self._in_hand:
@@ -131,7 +131,7 @@ class PathSink:
                 by_tasks = max((file["seconds"] for file in files), default=0.0)
                 check()
                 self._commit(files, batch, time.monotonic() - began if here else by_tasks)
-        except BaseException:  # also what does not come to its end says how much the next may hold
+        except BaseException:  # an unfinished batch, too, tells how much the next one may hold
             self._keep(self.pace.after_failure(time.monotonic() - asked))
             raise
 
@@ -140,26 +140,26 @@ class PathSink:
         return is_fenced(self._lake, self._application)
 
     def stop_after_batch(self) -> None:
-        """Let no batch begin: where one follows the other, the moment between two would be hard to
-        meet."""
+        """Let no more batch begin: if one follows right after another, a stop would hardly meet the
+        moment between them."""
         self._no_more = True
 
     def close(self, _interrupted_after: float | None = None) -> None:
-        """End what this process reads itself, which a stop may not have waited for, and let go of
-        its client."""
+        """End reading in this process, which a stop may not have waited for, and close its
+        client."""
         self._log.closing = True
         with self._in_hand:
             self._log.close()
 
     def _check_goes_on(self) -> None:
-        """Raise ReplicationError where no batch may begin any more."""
+        """Raise ReplicationError if no more batch may begin."""
         if self._no_more:
             raise ReplicationError(
                 f"landing from cluster {self._job.alias} takes no more batches: it is being stopped"
             )
 
     def _written(self, ranges: Ranges, noted: str | None, spark: "SparkSession | None") -> Done:
-        """The files of a batch."""
+        """Write the files of a batch."""
         job = self._job
         if spark is None:
             count = 1 + offset_count(ranges) // job.max_records  # each file has a bound
@@ -171,7 +171,7 @@ class PathSink:
         return run_by_spark(spark, write, parts, ADDED, len(parts))
 
     def _commit(self, files: Sequence[Mapping[str, Any]], batch: int, seconds: float) -> None:
-        """Make files a part of the table, rows of ADDED, that took so long to read."""
+        """Add files, given as rows of ADDED, to the table; reading them took `seconds`."""
         failpoints.reached("taken")
         now = time.time_ns() // 1_000_000
         adds = [
@@ -194,7 +194,7 @@ class PathSink:
 
     def _keep(self, pace: Pace) -> None:
         if pace.in_small_answers != self.pace.in_small_answers:
-            self._log.close()  # its client asks for answers of the other size
+            self._log.close()  # its client asks for answers of another size
         if pace != self.pace:
             self._job.keep_pace(pace)
         self.pace = pace

@@ -1,4 +1,4 @@
-"""A source cluster as landing sees it: the port `Source` (`landing/ports.py`) over real clients."""
+"""Implements the port `Source` (`landing/ports.py`), a cluster as landing sees it, by clients."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -13,8 +13,8 @@ from mirrorlake.offsets.positions import LogEnd, LogEnds, TopicAndPartition
 
 
 class ClusterSource:
-    """What the flows of one source cluster select there. What they select is asked for each time: a
-    topology can be edited, and its connections with it."""
+    """What the flows of one source cluster select there. Connections and selections are looked up
+    each time: the topology file may be edited."""
 
     def __init__(
         self,
@@ -27,8 +27,8 @@ class ClusterSource:
         self._selections = selections
 
     def topics(self) -> dict[str, SourceTopic]:
-        """The selected topics that are there; one that the cluster lists, and of which it says
-        then that it is gone or may not be described, is none. Raises ClusterUnreachable."""
+        """The selected topics that exist: not those that the cluster lists and then reports as gone
+        or not to be described. Raises ClusterUnreachable."""
         admin, selections = self._admin(), self._selections()
         infos = {
             name: info
@@ -42,20 +42,20 @@ class ClusterSource:
         }
 
     def denied(self, topics: Collection[str]) -> dict[str, str | None]:
-        """Those of some topics, which it does not show, that may be there; and why it does not
-        describe them, None where we may not see them. Raises ClusterUnreachable."""
+        """Those of some topics, which the cluster does not list, that may exist, with the reason
+        why it does not describe them; None if we may not see them. Raises ClusterUnreachable."""
         selections = self._selections()
         selected = {name for name in topics if any(each.lands(name) for each in selections)}
         return hidden(self._admin().client, selected)
 
     def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
-        """What is there of some partitions; those that do not answer are missing."""
+        """The log ends of some partitions; those that do not answer are missing."""
         return self._admin().log_ends(keys)
 
     def high_watermarks(
         self, keys: Collection[TopicAndPartition]
     ) -> Mapping[TopicAndPartition, LogEnd]:
-        """Where the logs of some partitions end; those that do not answer are missing."""
+        """The high watermarks of some partitions; those that do not answer are missing."""
         return self._admin().high_watermarks(keys)
 
     def rows(self, offsets: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, Row]:

@@ -1,11 +1,10 @@
 """What landing may read of a source now: lost and rewound ranges, recreated topics, where each
 partition goes on. Pure.
 
-Kafka says nothing when retention overtakes a reader, when a topic is made again under the same
+Kafka reports nothing when retention overtakes a reader, when a topic is made again under the same
 name, or when the end of a log goes back; MirrorMaker 2 skips or mixes silently (docs/mm2.md,
-"Restarts and losses"). Here what the source has is compared with what was landed.
-Where a partition goes on is what the stage holds of it, and nothing else (DESIGN.md, "The stage is
-the truth").
+"Restarts and losses"). This module compares the source's content with what was landed. A partition
+goes on where the stage ends, by nothing else (DESIGN.md, "The stage is the truth").
 """
 
 import json
@@ -29,7 +28,7 @@ class TopicGeneration:
 
 @dataclass(frozen=True)
 class Branch:
-    """A generation that one partition began by itself: its log differs from `first` on from what
+    """A generation that one partition began by itself: from `first` on, its log differs from what
     was staged before."""
 
     generation: int
@@ -50,7 +49,7 @@ class CurrentGenerations:
         return 0 if newest is None else newest.generation
 
     def place(self, key: TopicAndPartition) -> PartitionGeneration:
-        """The same, with the partition."""
+        """The partition with that generation."""
         return PartitionGeneration(*key, self.generation(key))
 
     def newest(self, topic: str) -> int:
@@ -74,7 +73,7 @@ NO_GENERATIONS = CurrentGenerations()
 @dataclass(frozen=True)
 class LandingPlan:
     """What one landing query of a cluster reads: the next offset of every partition, and the
-    generation of those in which it is not 0."""
+    generations that are not 0."""
 
     alias: str
     starts: Mapping[TopicAndPartition, int]
@@ -82,7 +81,7 @@ class LandingPlan:
 
     @property
     def assigned(self) -> str:
-        """The partitions as a text, by topic: always the same one."""
+        """The partitions as a text, by topic; equal for equal partitions."""
         topics: dict[str, list[int]] = {}
         for topic, partition in sorted(self.starts):
             topics.setdefault(topic, []).append(partition)
@@ -91,8 +90,8 @@ class LandingPlan:
 
 @dataclass(frozen=True)
 class Decision:
-    """What is known of a loss, and what an operator decided: `resolution` is None while none
-    did."""
+    """A known loss and an operator's decision about it: `resolution` is None while there is
+    none."""
 
     topic: str
     partition: int | None
@@ -104,7 +103,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Loss:
-    """Something lost of a generation. Offsets are inclusive; None for a topic made again."""
+    """A loss in a generation. Offsets are inclusive, and None for a topic that was made again."""
 
     kind: LossKind
     topic: str
@@ -116,9 +115,9 @@ class Loss:
 
 @dataclass(frozen=True)
 class SourceComparison:
-    """What follows: the topics and partitions that wait for an operator (of a topic all, those of
-    `log` named each), news for the operators, what was lost behind a loss that they accepted
-    already, and the next offset to read of each partition that is read."""
+    """The outcome of a comparison: the partitions of `log` that wait for an operator, the new
+    losses to report, what was lost behind a loss that operators have accepted, and the next offset
+    of each partition that is read."""
 
     waiting: frozenset[TopicAndPartition]
     losses: tuple[Loss, ...]
@@ -129,8 +128,8 @@ class SourceComparison:
 def recreated(
     ids: Mapping[str, str], current: CurrentGenerations, decisions: Iterable[Decision]
 ) -> tuple[Loss, ...]:
-    """The topics that have another id than their newest generation, as far as that is not known
-    yet."""
+    """Topics whose id differs from that of their newest generation, except those that are already
+    reported."""
     reported = {
         decision.topic
         for decision in decisions
@@ -154,18 +153,18 @@ def compare_source(
     rewound: Mapping[TopicAndPartition, int],
     begins: Mapping[TopicAndPartition, int],
 ) -> SourceComparison:
-    """Compare what the source has with what was landed, partition by partition.
+    """Compare the source's content with what was landed, partition by partition.
 
     Args:
-        log: what the source has.
+        log: the offsets that the source has.
         positions: the next offsets by the stage; a partition without one is new, and begins where
             its log does: what was gone before was never ours.
         decisions: what operators decided.
-        seen: how far landing was seen to have come, over transaction markers too, and of partitions
-            that hold no record: nothing below it is lost, but it is no place to go on from.
-        begins: where partitions without a position begin, if not where their logs do: what lies
-            before was not asked for, and what is lost behind it was.
-        rewound: from which offset on a partition's log differs from what is staged.
+        seen: how far landing was seen to have come, over transaction markers and in partitions
+            without records: nothing below it is lost, but it is no place to go on from.
+        begins: the first offsets of partitions without a position, if not the starts of their logs:
+            offsets below were not asked for, and a loss from there on is one.
+        rewound: the offset from which on a partition's log differs from what is staged.
     """
     accepted = accepted_starts(decisions)
     topics, partitions = blocked(decisions)
@@ -185,8 +184,7 @@ def compare_source(
             continue
         if ends.start > owed:
             loss = Loss("source_truncated", *key, owed, ends.start - 1)
-            # Nothing was landed behind the loss that was accepted: what was lost since is the same
-            # one, grown.
+            # Nothing was landed since the loss that was accepted: the same loss has grown.
             if key in accepted and accepted[key] > max(known, default=-1):
                 given_up.append(loss)
             else:
@@ -198,12 +196,12 @@ def compare_source(
 
 
 def waits(decision: Decision) -> bool:
-    """Whether something waits for an operator, or was stopped by one."""
+    """Whether a loss waits for an operator, or an operator stopped the topic or partition."""
     return decision.open or decision.resolution == "stop"
 
 
 def blocked(decisions: Iterable[Decision]) -> tuple[frozenset[str], frozenset[TopicAndPartition]]:
-    """The topics, and the partitions, that wait for an operator or were stopped by one."""
+    """The topics and the partitions that wait for an operator, or that an operator stopped."""
     waiting = [decision for decision in decisions if waits(decision)]
     topics = frozenset(decision.topic for decision in waiting if decision.partition is None)
     return topics, frozenset(
@@ -214,7 +212,7 @@ def blocked(decisions: Iterable[Decision]) -> tuple[frozenset[str], frozenset[To
 
 
 def accepted_starts(decisions: Iterable[Decision]) -> dict[TopicAndPartition, int]:
-    """Where partitions go on behind ranges whose loss was accepted."""
+    """Where partitions go on behind ranges whose loss an operator accepted."""
     starts: dict[TopicAndPartition, int] = {}
     for decision in decisions:
         if (
@@ -232,8 +230,8 @@ def position_of(
     current: CurrentGenerations,
     staged: Mapping[TopicAndPartition, tuple[int, int]],
 ) -> int | None:
-    """The next offset of a partition, by what is staged of it: (generation, next offset). None when
-    there is nothing in its newest generation, and nothing from which it began."""
+    """The next offset of a partition, from `staged`: (generation, next offset). None if its newest
+    generation has nothing staged, and is no branch with a first offset."""
     generation, position = staged.get(key, (-1, 0))
     if generation == current.generation(key):
         return position

@@ -1,4 +1,4 @@
-"""Where the logs of a source end, as a landing query asks for it."""
+"""The ends of a source's logs, as a landing query asks for them."""
 
 import logging
 import math
@@ -22,22 +22,21 @@ logger = logging.getLogger(__name__)
 
 #: How long no leader may answer before the query fails, seconds.
 PATIENCE_SECONDS = 20.0
-#: From how many partitions on quiet ones are watched, instead of being asked for each time: a
-#: watch is a client of its own.
+#: From how many partitions on quiet ones are watched instead of asked each time: a watch is a
+#: client of its own.
 WATCHED_FROM = 200
-#: How many times the CPU time of one note of log ends is waited for until the next one: a note asks
-#: for all partitions, whichever moved.
+#: The pause between two notes of log ends, as a multiple of the CPU time of one: a note asks for
+#: all partitions, whichever moved.
 _NOTES_SHARE = 100.0
-#: How long all partitions are asked for after a watch has failed, until another one is opened,
-#: seconds.
+#: How long all partitions are asked after a watch has failed, until another one is opened, seconds.
 _WATCH_AGAIN_SECONDS = 60.0
-#: How often a watch that did not tell of logs that moved makes way for another one at most,
-#: seconds: where only markers come, no watch tells.
+#: The least time between two replacements of a watch that did not report logs that moved, seconds:
+#: no watch reports a log that gets only markers.
 _DEAF_SECONDS = 600.0
 
 
 class SourceEnds:
-    """Asks one cluster, as often as batches are planned: ends are last stable offsets."""
+    """Asks one cluster for ends as often as batches are planned. Ends are last stable offsets."""
 
     def __init__(self, alias: str, client: Settings) -> None:
         self._admin = ClusterAdmin(alias, client)
@@ -51,14 +50,14 @@ class SourceEnds:
         self._next_note = 0.0
 
     def all(self, keys: Collection[TopicAndPartition]) -> Ends:
-        """Those of all partitions. Raises ClusterUnreachable where one is not reported."""
+        """The ends of all partitions. Raises ClusterUnreachable if one is not reported."""
         return self._admin.end_offsets(keys, committed=True)
 
     def known(self, reached: Ends) -> Ends:
-        """Those that are reported of the partitions of a query, which is planned up to `reached`;
-        where they are many, quiet ones as they were some seconds ago. Raises ClusterUnreachable
-        when no leader answers for long; a partition whose leader alone does not answer stays where
-        it is, until the landing worker finds out why."""
+        """The reported ends of a query's partitions, which are planned up to `reached`; with many
+        partitions, quiet ones as of some seconds ago. Raises ClusterUnreachable when no leader has
+        answered for long. If only one leader does not answer, its partition stays where it is,
+        until the landing worker finds out why."""
         if len(reached) < WATCHED_FROM or time.monotonic() < self._watch_from:
             return self._asked(reached)
         try:
@@ -69,8 +68,8 @@ class SourceEnds:
             return self._asked(reached)
 
     def noted(self, ends: Ends) -> str | None:
-        """What a batch that comes to the ends of all its logs notes of those that go on behind;
-        None where the one before noted it just now, and it takes long."""
+        """The note of a batch that reaches the ends of all its logs: which logs go on behind. None
+        if the batch before noted it just now, and it takes long."""
         if time.monotonic() < self._next_note:
             return None
         began = time.process_time()
@@ -83,7 +82,7 @@ class SourceEnds:
         self._end_watch()
 
     def _watched(self, reached: Ends) -> Ends:
-        """Ends of what moves as they are now; a watch tells what begins to."""
+        """The current ends of logs that move; a watch reports those that begin to."""
         if self._watch is None:
             self._watch = open_watch(self._client)
         if self._watch is None:
@@ -120,7 +119,7 @@ class SourceEnds:
         return ends
 
     def _end_watch(self, until: float = math.inf) -> None:
-        """Let go of the watch; `until` then, by time.monotonic(), none is opened."""
+        """Close the watch, and open none before `until`, by time.monotonic()."""
         watch, self._watch, self._watch_from = self._watch, None, until
         self._quiet = QuietLogs(2 * WAIT_SECONDS)
         if watch is not None:
@@ -128,6 +127,6 @@ class SourceEnds:
 
 
 def open_watch(client: Settings) -> LogWatch | None:
-    """A watch of the logs of a cluster; None where the compiled part cannot be used, and all have
-    to be asked for their ends."""
+    """A watch of the logs of a cluster; None if the compiled part cannot be used, so that all logs
+    have to be asked for their ends."""
     return LogWatch(client) if problem() is None else None

@@ -1,6 +1,6 @@
-"""Notes how topics of a source are: before the first record is staged, and whenever their configs
-or ACLs are asked for. What keeps them alike at a target asks; for a flow that does not,
-`SourceNotes` does."""
+"""Notes the states of a source's topics: before the first record is staged, and whenever their
+configs or ACLs are asked for. The code that keeps them alike at a target asks; for a flow that does
+not, `SourceNotes` does."""
 
 from collections.abc import Mapping
 
@@ -60,14 +60,14 @@ def _state(info: TopicInfo, configs: TopicConfigs, topic_id: str | None) -> Topi
 
 
 class SourceNotes:
-    """What a flow notes of its source although it does not keep it alike at its target: topics can
-    be restored with their configs and ACLs all the same. What the source does not let us ask stays
-    as it was noted last, or unknown.
+    """Notes the configs and ACLs of a source that a flow does not keep alike at its target: topics
+    can then be restored with them all the same. What the source does not let us ask keeps its last
+    note, or stays unknown.
 
-    A cluster writes each question that it refuses into its security log. It says without such a
-    line which topics' configs may be described (KIP-430), and nothing of that kind about its ACLs:
-    a principal without that right on any topic is not asked for them, and one that was refused is
-    not asked again by this process.
+    A cluster writes each question that it refuses into its security log. Without such a line it
+    reports which topics' configs may be described (KIP-430), but nothing of that kind about its
+    ACLs: a principal without that right on any topic does not ask for them, and one that was
+    refused is not asked again by this process.
     """
 
     def __init__(self, flow: ResolvedFlow, source: ClusterAdmin, states: States) -> None:

@@ -1,8 +1,8 @@
-"""One Parquet file of `records`, written by a task from what it reads natively, and what a commit
-says of it.
+"""One Parquet file of `records`, which a task writes from what it reads natively, with the
+statistics of its commit.
 
-A partition's rows stand together in row groups, in the order of their offsets: a flow opens
-only those row groups that hold what it wants (`produce/stage_files.py`).
+A partition's rows stand together in row groups, in the order of their offsets: a flow opens only
+the row groups that hold what it wants (`produce/stage_files.py`).
 """
 
 import json
@@ -23,12 +23,12 @@ from mirrorlake.landing.stage_rows import Gathered, Read, Sizes, columns_of_reco
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.tasks import Work
 
-#: Arrow's bytes that wait to be written together, and those from which a partition gets row groups
-#: of its own.
+#: Arrow bytes that are gathered before they are written, and those from which a partition gets row
+#: groups of its own.
 GATHERED_BYTES, OWN_GROUP_BYTES = 64 << 20, 2 << 20
-#: What a task hands to the driver of each file: its name, its size in bytes, what the commit says
-#: of it, how many records it has and their bytes as Arrow has them, the same a record by topic, as
-#: JSON, and how long it took to read and write it.
+#: What a task hands to the driver for each file: its name, its size in bytes, its statistics for
+#: the commit, its record count, their bytes in Arrow, the average bytes of a record by topic as
+#: JSON, and the seconds it took to read and write.
 ADDED = pa.schema(
     [
         *(("path", pa.string()), ("size", pa.int64()), ("stats", pa.string())),
@@ -39,8 +39,8 @@ ADDED = pa.schema(
 
 
 class StageFile:
-    """Writes the rows of a part. `directory` and `schema` are the table's; the file's
-    name begins with `writer`."""
+    """Writes the rows of a part. `directory` and `schema` are the table's; the file's name begins
+    with `writer`."""
 
     def __init__(
         self, directory: Place, schema: pa.Schema, part: Part, writer: Literal["driver", "task"]
@@ -55,8 +55,8 @@ class StageFile:
         self._topic_bytes: dict[str, list[int]] = {}
 
     def write(self, waiting: Gathered, sizes: Sizes) -> None:
-        """Write rows of partitions, each in the order of its offsets, of these sizes as Arrow has
-        them: one with much in row groups of its own, the others together. Raises StagingError."""
+        """Write rows of partitions, each in the order of offsets; `sizes` are their Arrow bytes. A
+        large partition gets row groups of its own, the others share them. Raises StagingError."""
         group, size = dict[TopicAndPartition, list[pa.RecordBatch]](), 0
         for key, read in sorted(waiting.items()):
             own = sizes[key]
@@ -101,15 +101,15 @@ class StageFile:
                 compression="snappy",
                 use_dictionary=list(REPEATED),
                 write_statistics=[*KEYS, *RARE.values()],
-                # rows encoded at a time: a tenth less CPU than with 1,024
+                # rows encoded at a time: takes a tenth less CPU than 1,024
                 write_batch_size=64 << 10,
-                # else readers would get dictionaries where others write plain columns
+                # else readers would get dictionaries, where other writers give plain columns
                 store_schema=False,
             )
         self._writer.write_table(rows, row_group_size=rows.num_rows)
 
     def _stats(self) -> str:
-        """Delta's statistics of the file, and beside them the offset ranges of its partitions."""
+        """Delta's statistics of the file, with the offset ranges of its partitions."""
         part = self._part
         ranges: list[list[Any]] = [
             [part.source_cluster, *key, part.generations.get(key, 0), *bounds]
@@ -133,7 +133,7 @@ class StageFile:
 
 
 def landed_of(files: Iterable[Mapping[str, Any]]) -> Iterator[Landed]:
-    """What rows of ADDED brought, by partition; as a whole where a file has too many to name."""
+    """What the files of rows of ADDED hold, by partition; as a whole if a file has too many."""
     for file in files:
         sizes, ranges = json.loads(file["topic_bytes"]), json.loads(file["stats"]).get("ranges")
         if ranges is None:
@@ -145,7 +145,7 @@ def landed_of(files: Iterable[Mapping[str, Any]]) -> Iterator[Landed]:
 def write_parts(
     job: LandJob, writer: Literal["driver", "task"], read: Callable[[Part], Read], work: Work[Part]
 ) -> Iterator[pa.RecordBatch]:
-    """A task of the pool (`spark/tasks.py`): write a file of what is read for each part of a job.
+    """A task of the pool (`spark/tasks.py`): write one file per part of a job from what is read.
     Yields rows of ADDED; none for a part without rows, and so without a file."""
     assert job.directory is not None
     for part, _ in work:

@@ -1,4 +1,4 @@
-"""Rows of `records` from what was read of a source: in a file's columns, or as Spark takes them."""
+"""Rows of `records` from records of a source: as columns of a file, or in the form Spark takes."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,18 +17,18 @@ from mirrorlake.native.exact import split_times
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.tasks import by_number
 
-#: Arrow's bytes that are handed to Spark together, about: each batch costs a fixed time.
+#: About how many Arrow bytes are handed to Spark at once: each batch has a fixed cost.
 HANDED_BYTES = 2 << 20
-#: Columns that Spark adds to rows by itself, for less than it takes to read them.
+#: Columns that Spark adds to rows by itself, for less than it costs to read them.
 ADDED_BY_SPARK = ("source_cluster", "landed_at")
-#: Columns that each staged record has, of those that it is read with.
+#: Columns that are never null in a staged record, of those that tasks read.
 NEVER_NULL = frozenset(
     "topic partition offset timestamp_type batch_id generation batch_end".split()
 )
-#: In the column `partition`: the row is the last one that a task gives, and no record. `topic` is
-#: what it has read (`receipts.receipt`).
+#: The value of `partition` in the last row that a task gives, which is no record: its `topic` lists
+#: what the task has read (`receipts.receipt`).
 PART_DONE = -1
-#: What is raised for values that a column does not take.
+#: Errors of values that a column does not take.
 _UNSTAGEABLE = (pa.ArrowException, ArithmeticError, ValueError)
 
 Read = Iterable[tuple[TopicAndPartition, pa.RecordBatch]]
@@ -37,15 +37,15 @@ Sizes = Counter[TopicAndPartition]
 
 
 def read_part(job: LandJob, part: Part) -> Read:
-    """What a task reads, by its process's client of the source. Raises KafkaException, and
-    ClusterUnusable for a cluster of which nothing answers."""
+    """Read a task's part by the Kafka client of its process. Raises KafkaException, and
+    ClusterUnusable for a cluster that does not answer at all."""
     with silence_in_words(job.alias, job.client):
         yield from read_ranges(job.alias, job.client, part.ranges, part.small_answers)
 
 
 def gathered(job: LandJob, read: Read, size: int) -> Iterator[tuple[Gathered, Sizes]]:
-    """What was read, without what a job is to leave out, by partition, and the bytes of each: about
-    so many of Arrow's bytes at a time."""
+    """The rows read, without those that the job leaves out, by partition, with the bytes of each:
+    about `size` Arrow bytes at a time."""
     waiting, sizes, waits = dict[TopicAndPartition, list[pa.RecordBatch]](), Sizes(), 0
     for key, rows in read:
         if key in job.forgotten:
@@ -66,15 +66,15 @@ def gathered(job: LandJob, read: Read, size: int) -> Iterator[tuple[Gathered, Si
 def rows_of_parts(
     job: LandJob, parts: Sequence[Part], numbers: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of those parts whose numbers Spark hands over (mapInArrow). Raises what `read_part`
-    and `row_batches` do."""
+    """The rows of the parts whose numbers Spark hands over (mapInArrow). Raises the errors of
+    `read_part` and `row_batches`."""
     for part, _ in by_number(numbers, parts):
         yield from row_batches(job, part, read_part(job, part))
 
 
 def row_batches(job: LandJob, part: Part, read: Read) -> Iterator[pa.RecordBatch]:
-    """The rows of a part, for Spark: those of a partition in the order of their offsets; at the end
-    one of PART_DONE. Raises StagingError."""
+    """The rows of a part, for Spark: each partition's in the order of offsets, and at the end one
+    with PART_DONE. Raises StagingError."""
     schema = schema_for_spark(job.schema)
     for waiting, _ in gathered(job, read, HANDED_BYTES):
         yield from _for_spark(schema, part, waiting)
@@ -84,8 +84,8 @@ def row_batches(job: LandJob, part: Part, read: Read) -> Iterator[pa.RecordBatch
 
 
 def schema_for_spark(schema: pa.Schema) -> pa.Schema:
-    """The columns of `records` that Spark is handed, as it declares them: from its version 4.2 on
-    it compares them with each batch, what may be null included."""
+    """The columns of `records` that are handed to Spark, as it declares them: from version 4.2 on
+    Spark compares each batch with them, nullability included."""
     return pa.schema(
         [
             field.with_nullable(field.name not in NEVER_NULL)
@@ -104,9 +104,9 @@ def _for_spark(schema: pa.Schema, part: Part, waiting: Gathered) -> list[pa.Reco
 
 
 def columns_of_records(schema: pa.Schema, part: Part, read: Gathered) -> pa.Table:
-    """Columns of `records`, those of a schema, for rows of partitions, of which some may have a
-    column that others lack: one partition behind the other. What all rows of a partition have in
-    common is coded (`_coded`). Raises StagingError, which names a record."""
+    """Columns of `records` for rows of partitions, one partition after the other, by a schema; some
+    partitions may have a column that others lack. Values that all rows of a partition share are
+    dictionary-encoded (`_coded`). Raises StagingError, which names a record."""
     try:
         return _columns(schema, part, read)
     except _UNSTAGEABLE as error:
@@ -124,8 +124,8 @@ def columns_of_records(schema: pa.Schema, part: Part, read: Gathered) -> pa.Tabl
 def _first_unstageable(
     schema: pa.Schema, part: Part, read: Gathered
 ) -> tuple[TopicAndPartition, int]:
-    """The first record, in the order of partitions, of which no row can be made; where each can be
-    by itself, the first one."""
+    """The first record, in the order of partitions, that cannot be made a row; if each can be by
+    itself, the first record of all."""
 
     def is_refused(key: TopicAndPartition, rows: pa.RecordBatch) -> bool:
         try:
@@ -143,12 +143,12 @@ def _first_unstageable(
 
 
 def _columns(schema: pa.Schema, part: Part, read: Gathered) -> pa.Table:
-    """Columns of rows, and those that are the same for all of a partition. Raises ValueError for a
-    null where the schema has none: what is declared so neither Spark nor delta-rs looks at."""
+    """Columns of rows, with those that all rows of a partition share. Raises ValueError for a null
+    in a column that the schema declares NOT NULL: neither Spark nor delta-rs checks that."""
     tables = [pa.Table.from_batches([rows]) for batches in read.values() for rows in batches]
     rows = pa.concat_tables(tables, promote_options="default")
     if len(read) > 1:
-        # hundreds of small partitions: a column in as many pieces costs more than to copy them
+        # for hundreds of small partitions, many chunks per column cost more than a copy
         rows = rows.combine_chunks()
     _check_names(rows["headers"])
     times, exact = split_times(rows["timestamp"])
@@ -170,8 +170,8 @@ def _columns(schema: pa.Schema, part: Part, read: Gathered) -> pa.Table:
 
 
 def _coded(values: Sequence[object], counts: Sequence[int], kind: pa.DataType) -> pa.Array:
-    """Values, each as often as its count says, as numbers and a dictionary: runs of one code in a
-    file. Nulls where there is no other value: Parquet's writer takes none in a dictionary."""
+    """Values, each repeated by its count, as a dictionary array: runs of one code in a file. Nulls
+    if there is no other value, since Parquet's writer takes no null in a dictionary."""
     codes = {value: code for code, value in enumerate(dict.fromkeys(values)) if value is not None}
     if len(codes) < len(set(values)):
         if codes:

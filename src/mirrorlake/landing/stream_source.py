@@ -1,11 +1,11 @@
-"""The source of a landing query: a Python data source of Spark's (its version 4.0 and later).
+"""The source of a landing query: a Python data source for Spark (version 4.0 and later).
 
-Spark plans and triggers, keeps the offsets in its checkpoint and runs the tasks. Where a batch ends
-is decided by `batch_planner.py`, in a process beside the driver: Spark 4.0 and 4.1 set a Python
-source no limit, and 4.2 the one that it asks the source for (SPARK-55304). A task reads its ranges
-and hands the rows over, which the session's own sink commits (`landing/session_sink.py`).
-Where this package commits (`PathSink`) no task of the source runs: Spark says when a batch begins,
-and keeps where it ends.
+Spark plans and triggers, keeps the offsets in its checkpoint and runs the tasks. `batch_planner.py`
+decides where a batch ends, in a process beside the driver: Spark 4.0 and 4.1 set a Python source no
+limit, and 4.2 sets the one that it asks the source for (SPARK-55304). A task reads its ranges and
+hands the rows over, which the session's own sink commits (`landing/session_sink.py`). Where this
+package commits (`PathSink`) no task of the source runs: Spark decides when a batch begins, and
+keeps where it ends.
 """
 
 import logging
@@ -22,7 +22,7 @@ from mirrorlake.landing.pace import UNKNOWN_RECORD_BYTES, Pace
 from mirrorlake.landing.ranges import offsets_document, read_document
 from mirrorlake.offsets.positions import Ends, offset_count, ranges_between
 
-if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest, or none
+if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest at most
     import pyarrow as pa
     from pyspark.sql.streaming.datasource import ReadLimit
     from pyspark.sql.types import StructType
@@ -56,11 +56,11 @@ class _Batches(DataSourceStreamReader):
         self._job = job
         self._reached: Ends = job.starts
         self._document = offsets_document(job.starts)
-        self._planning: BatchPlanner | None = None  # of the planner's process alone
-        #: How many offsets the batch in hand has, and since when it is; and what is known by it.
+        self._planning: BatchPlanner | None = None  # only in the planner's process
+        #: The offset count of the batch in hand and its start time; and the pace learned from it.
         self._handed: tuple[int, float] | None = None
         self._learned: Pace | None = None
-        #: Where the batch ends that was planned, as long as Spark has not asked for its parts.
+        #: The end of the planned batch, until Spark has asked for its parts.
         self._unasked: Ends | None = None
 
     def initialOffset(self) -> dict[str, Any]:
@@ -74,13 +74,13 @@ class _Batches(DataSourceStreamReader):
     def latestOffset(
         self, start: dict[str, Any] | None = None, limit: "ReadLimit | None" = None
     ) -> dict[str, Any]:
-        """Where the next batch ends. Spark 4.2 says where it starts, and hands back the limit that
-        it was given; Spark before it says neither, and asks again only behind the batch it has."""
+        """Where the next batch ends. Spark 4.2 passes where it starts, and the limit that it was
+        given; earlier versions pass neither, and ask again only after the batch in hand."""
         job = self._job
         if start is not None:
             (self._reached, _), self._document = read_document(start), start
         if job.directory is None and self._unasked == self._reached:
-            # Its tasks have not run, and what the next batch staged would lie behind a hole.
+            # Its tasks have not run: records that the next batch staged would lie behind a hole.
             raise ReplicationError(
                 f"Spark takes a batch of cluster {job.alias} for done and never asked what its "
                 "tasks are to read: compare its version with docs/compatibility.md"
@@ -94,8 +94,8 @@ class _Batches(DataSourceStreamReader):
         return self._document
 
     def _pace(self) -> Pace:
-        """What the next batch goes by. Where the session's sink commits, the batch before is
-        through when the next one is asked for: then, or when its trigger's time is over."""
+        """The pace of the next batch. Where the session's sink commits, the batch before is done
+        when the next one is asked for: right then, or when its trigger's time is over."""
         job, handed = self._job, self._handed
         pace, self._handed = self._learned or job.pace(), None
         if job.directory is not None or handed is None:
@@ -135,9 +135,9 @@ class _Batches(DataSourceStreamReader):
 
 
 def _alone_in_this_process() -> None:
-    """Set a process up that plans the batches of one query for ever, and does nothing else."""
+    """Set up a process that only plans the batches of one query, for ever."""
     from mirrorlake.heaps import collect_rarely
 
     collect_rarely()
-    # The worker asks the same cluster, and reports it; this process's output is not shown.
+    # The worker asks the same cluster and reports problems; this process's output is not shown.
     logging.getLogger("mirrorlake.kafka").setLevel(logging.ERROR)

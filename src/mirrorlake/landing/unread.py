@@ -1,11 +1,11 @@
-"""What a landing query staged around: offsets of which nothing says that a task has read them, and
-behind which the stage holds more.
+"""Offsets that a landing query may have staged around: nothing shows that a task has read them, and
+the stage holds records behind them.
 
 Where a session commits, Delta has committed before it is known what Spark's tasks have read
-(`landing/session_sink.py`). Then a process may die, or Spark may have left out a part. The
-next query reads what lies behind the last staged record; what lies in front of it no query reads
-again, and flows take a hole for offsets without records. So the end of such a query looks, or the
-next process does: as many records as offsets are no hole; of less the source says which there are.
+(`landing/session_sink.py`). Then a process may die, or Spark may have left out a part. The next
+query reads from the last staged record on; no query reads again what lies before it, and flows take
+a hole for offsets without records. So the end of such a query, or the next process, checks: as many
+records as offsets are no hole; if there are fewer, the source shows which there are.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ Missing = Mapping[PartitionGeneration, np.ndarray]
 
 
 class UnreadOffsets:
-    """Looks at what queries of a source cluster have left, and lands again what is missing."""
+    """Checks what queries of a source cluster have left, and lands missing records again."""
 
     def __init__(
         self, alias: str, lake: Lake, stage: StageFiles, incidents: LandingIncidents
@@ -49,7 +49,7 @@ class UnreadOffsets:
         self._lake = lake
         self._stage = stage
         self._incidents = incidents
-        #: What operators were told first, if anything.
+        #: The first error that operators saw, if any.
         self.told: MirrorlakeError | None = None
 
     def make_up(
@@ -60,10 +60,10 @@ class UnreadOffsets:
         client: Settings,
         own: str = "",
     ) -> None:
-        """Compare what queries were to read (`left_queries`) with what is staged, tell operators
-        what is missing, land it again once, and forget the queries, except those with something of
-        a partition that is refused for now. To be called when none of them can commit any more.
-        Raises ClusterUnusable, and what landing again does: then it is to be done again."""
+        """Compare what queries were to read (`left_queries`) with what is staged, report what is
+        missing, land it again once, and forget the queries, except those with a partition that is
+        refused for now. To be called when none of them can commit any more. Raises ClusterUnusable,
+        and the errors of landing again: then it is to be done again."""
         left = left_queries(self._lake, self._alias, own)
         later = set[PartitionGeneration]()
         if left:
@@ -108,7 +108,7 @@ class UnreadOffsets:
         land_again(self._lake, plan, landing, client, ends=ends, occasion=occasion, besides=besides)
 
     def _staged(self, ranges: Doubtful) -> StagedOffsets:
-        """The offsets that are staged, and those that were deleted by predicate."""
+        """The staged offsets, and those that were deleted by predicate."""
         asked = [(*place, first, end - 1) for place, (first, end) in ranges.items()]
         places = {place.topic_partition: place for place in ranges}
         staged = {place: OffsetRanges() for place in ranges}
@@ -129,8 +129,8 @@ class UnreadOffsets:
         client: Settings,
         unknown: dict[PartitionGeneration, str],
     ) -> Missing:
-        """The offsets that the source has and the stage has not. `unknown` gets why it does not say
-        of some: what it refuses of one partition is no answer about the others. Raises
+        """The offsets that the source has and the stage lacks. `unknown` gets the reason for
+        partitions that the source refuses to read: that is no answer about the others. Raises
         ClusterUnusable."""
         try:
             return self._lacking(ranges, staged, client)
@@ -144,7 +144,7 @@ class UnreadOffsets:
         return missing
 
     def _lacking(self, ranges: Doubtful, staged: StagedOffsets, client: Settings) -> Missing:
-        """The same of all. Raises KafkaException, ClusterUnusable."""
+        """The same for all at once. Raises KafkaException, ClusterUnusable."""
         places = {place.topic_partition: place for place in ranges}
         asked: Ranges = {place.topic_partition: bounds for place, bounds in ranges.items()}
         missing: dict[TopicAndPartition, list[np.ndarray]] = {}

@@ -2,9 +2,9 @@
 operator.
 
 One worker per source cluster, however many flows read from it; one process at a time, by a lease.
-Where processes stand by for each other, a process without the lease waits for it, and one that
-loses it stands by again, and forgets what it had seen. The query is started anew when other topics
-are wanted, when topics were lost or made again, and when the source was away.
+Where processes stand by for each other, a process without the lease waits for it; one that loses it
+stands by again, and forgets what it had seen. The query restarts when the wanted topics change,
+when topics were lost or made again, and when the source was away.
 """
 
 import logging
@@ -41,25 +41,24 @@ from mirrorlake.worker import Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
 
-#: How often the query is checked, how often its source's topics are, and the pauses after failures,
-#: seconds.
+#: How often the query and its source's topics are checked, and the pauses after failures, seconds.
 LOOK_SECONDS = 0.2
 COMPARE_SECONDS = 3.5
 PAUSES = (1.0, 2.0, 5.0, 10.0)
-#: A partition that has just lost its leader mostly has another one soon: how often it is waited
-#: for, and how long.
+#: A partition that has just lost its leader mostly gets another one soon: how many times to wait
+#: for it, and how long each time, seconds.
 LEADERLESS_TRIES, LEADERLESS_SECONDS = 3, 2.0
-#: How often it is looked whether this process has the lease that another one had, seconds.
+#: How often to check whether this process has got the lease of another one, seconds.
 STANDBY_SECONDS = 0.2
-#: How long `--once` waits for another process that lands the same cluster.
+#: How long a run with `--once` waits for another process that lands the same cluster, seconds.
 ONCE_WAITS_SECONDS = 600.0
-#: How often a run with an end tries again what Spark reports: a task that died, a broker that was
-#: away for a moment.
+#: How many tries a run with `--once` has for what Spark reports: a task that died, a broker that
+#: was away for a moment.
 ONCE_TRIES = 3
 
 
 class LandingWorker:
-    """Lands a cluster until `thread` is stopped, or, `once`, up to the end offsets seen at the
+    """Lands a cluster until `thread` is stopped or, with `once`, up to the end offsets seen at the
     start."""
 
     def __init__(
@@ -70,7 +69,7 @@ class LandingWorker:
         once: bool,
         lease: AnyLease | None = None,
     ) -> None:
-        """Prepare; `lease` None is one in the lake."""
+        """Prepare; without `lease`, take one in the lake."""
         self.alias = alias
         retry = Retry(self._ends, self._report_failure, PAUSES)
         self.thread = Worker(
@@ -95,7 +94,7 @@ class LandingWorker:
         self._forget_what_was_seen()
 
     def _forget_what_was_seen(self) -> None:
-        """Know no more than the lake, as at a start: another process may have landed since."""
+        """Keep only what the lake has, as at a start: another process may have landed since."""
         with self._lock:
             flows = self._flows
             source = ClusterSource(self.alias, lambda: flows.connections, flows.selections)
@@ -112,21 +111,21 @@ class LandingWorker:
     def set_flows(
         self, flows: Sequence[ResolvedFlow], connections: Connections, shared: bool = False
     ) -> None:
-        """Say which flows read from here; the query is restarted if that makes a difference.
-        `shared`: other processes may run some of them."""
+        """Set the flows that read from here; the query restarts if that makes a difference. With
+        `shared`, other processes may run some of them."""
         self._shared = shared
         if self._flows.set(flows, connections):
             self._changed.set()
 
     @property
     def error(self) -> MirrorlakeError | None:
-        """What an operator has to know: what ended landing, or which topics wait for a decision; at
-        the end of a run with an end also what flows may lack that went on behind it."""
+        """The error that ended landing, or that topics wait for a decision; at the end of a run
+        with `once`, also records that flows may lack because they had gone on behind a gap."""
         return self.thread.error or self._waiting or (self._unread.told if self._once else None)
 
     def covered(self) -> dict[TopicAndPartition, int]:
         """How far each partition was landed: end offsets, transaction markers included."""
-        with self._lock:  # what a query covered of one generation must not be taken for another's
+        with self._lock:  # offsets covered in one generation must not count for another
             query = self._query
             if query is not None:
                 self._covered.update(query.covered())
@@ -138,14 +137,13 @@ class LandingWorker:
                     for place, end in noted.items()
                     if place == current.place(place.topic_partition)
                 }
-            # Where a partition begins there is nothing in front of it, whether or not it holds a
-            # record. That is no promise to land what begins there: only what was covered is
-            # compared with what the source has.
+            # Nothing lies in front of a partition's start, whether or not it holds a record. That
+            # is no promise to land from there: only covered offsets are compared with the source.
             return {**self._begun, **self._covered}
 
     def generations(self) -> CurrentGenerations:
-        """The generations that are landed now; before the first plan, the newest ones that the lake
-        knows, and again from time to time where another process lands."""
+        """The generations that are landed now. Before the first plan: the newest ones in the lake,
+        read again from time to time while another process lands."""
         with self._lock:
             old = self._is_elsewhere and time.monotonic() - self._read_at >= COMPARE_SECONDS
             if self._current_generations is None or old:
@@ -169,7 +167,7 @@ class LandingWorker:
         except LeaseTaken:
             raise
         except Exception as error:
-            # what failed for want of the lease, or of what came between, is no news to operators
+            # a failure for lack of the lease, or by a take-over, is no news for operators
             lease = self._lease
             if not lease.stands_by or (lease.held and not isinstance(error, Fenced)):
                 raise
@@ -178,18 +176,18 @@ class LandingWorker:
             return STANDBY_SECONDS
 
     def _ends(self, error: BaseException, problem: MirrorlakeError, attempt: int) -> bool:
-        """Whether a failure ends landing: a run with an end does not try for ever, and never what
-        an operator has to fix, and a fenced process does not take back what another one has."""
+        """Whether a failure ends landing. A run with `once` does not try for ever, nor what only an
+        operator can fix; a fenced process does not take back what another one holds."""
         over = self._once and (isinstance(error, MirrorlakeError) or attempt >= ONCE_TRIES)
         return over or isinstance(problem, Fenced)
 
     def _report_failure(self, failure: Failure) -> None:
-        """Tell the operators of every flow that reads from here."""
+        """Open an incident for every flow that reads from here."""
         logger.error("%s", failure.problem)
         self._incidents.failed(self._flows.names(), failure.problem)
 
     def _land_with_lease(self) -> bool:
-        """Land as the only process that does."""
+        """Land while holding the lease. True at the end, False to begin again."""
         deadline = time.monotonic() + ONCE_WAITS_SECONDS
         while not self._stopping.is_set():
             try:
@@ -201,7 +199,7 @@ class LandingWorker:
                 if self._lease.stands_by:
                     self._stopping.wait(STANDBY_SECONDS)
                     continue
-                if not self._waits:  # it may have landed some before
+                if not self._waits:  # the other process may have landed records before
                     self._forget_what_was_seen()
                     self._waits = True
                 logger.info("%s", taken)
@@ -220,7 +218,7 @@ class LandingWorker:
             planned = self._plan(checkpoint)
             client, landing, wait = self._flows.reading()
             self._unread.make_up(planned, self._flows.named(), landing, client.now)
-        except BaseException:  # nothing was begun under its name
+        except BaseException:  # no query began under this name
             forget_query(self._lake, self.alias, checkpoint.name)
             raise
         if not planned.plan.starts:
@@ -243,24 +241,24 @@ class LandingWorker:
             try:
                 query.stop()
                 self.covered()
-            finally:  # one whose session is away says nothing any more, and of an older plan
+            finally:  # also if its session is gone: the query is of an older plan
                 self._query = None
             if query.sink.compared:
                 forget_query(self._lake, self.alias, query.name)
-        # What one that is fenced says that it covered may be what Delta has skipped.
+        # What a fenced query reports as covered may be what Delta has skipped.
         self._check_owner(query)
         if not query.sink.compared:
             named = self._flows.named()
             self._unread.make_up(planned, named, landing, client.now, own=query.name)
         if is_over and self._lease.held:
             self._tell_others(True)
-        if query.sink.failure is not None:  # of a last batch, or beside a partition that is gone
+        if query.sink.failure is not None:  # of the last batch, or beside a partition that is gone
             raise query.sink.failure
         return is_over
 
     def _plan(self, checkpoint: Path) -> Planned:
-        """Plan a query, and report what operators must know before it runs. Raises Fenced where
-        another process has begun one since: what has changed is that one's doing."""
+        """Plan a query, and report what operators must know before it runs. Raises Fenced if
+        another process has begun one since: the changes are that process's doing."""
         for _ in range(LEADERLESS_TRIES):
             planned = self._planner.plan(self._covered, self._covered_in)
             if not planned.leaderless or self._stopping.wait(LEADERLESS_SECONDS):
@@ -272,7 +270,7 @@ class LandingWorker:
             self._covered_in = self._current_generations = planned.current_generations
             self._begun = dict(planned.plan.starts)
         self._waiting = self._incidents.report_plan(planned, self._flows.named())
-        note_removals(self._lake, planned.passed_over)  # a flow that comes later may want it
+        note_removals(self._lake, planned.passed_over)  # a later flow may want these records
         names = {topic for topic, _ in planned.plan.starts} & planned.topics.keys()
         ids = {topic: planned.topics[topic].topic_id for topic in sorted(names)}
         admin = self._flows.connections.admin(self.alias)
@@ -293,10 +291,10 @@ class LandingWorker:
                 self._broken.came_through(self._once)
                 self._planner.succeeded(planned.plan.starts.keys())
                 self._incidents.succeeded(self._flows.names(), planned)
-                if not self._once:  # a run with an end counts all its tries
+                if not self._once:  # a run with `once` counts all its tries
                     self.thread.succeeded()
             if not active:
-                # first of all: whatever else ended it, to begin again would be to take over
+                # first: whatever else ended the query, to begin again would be to take over
                 self._check_owner(query)
                 error = query.exception()
                 if error is None and query.ended:
@@ -323,7 +321,7 @@ class LandingWorker:
         return True
 
     def _tell_others(self, is_over: bool = False) -> None:
-        """Have other processes know how far this one has come, where they run flows from here."""
+        """Write down how far this process has come, if others run flows that read from here."""
         if self._shared:
             self._notes.note(self.covered(), self.generations(), is_over)
 
@@ -333,7 +331,7 @@ class LandingWorker:
             raise taken_over(work_of_landing(self.alias), self._lease)
 
     def _wait(self, planned: Planned) -> bool:
-        """Nothing may be read now: plan again from time to time."""
+        """Wait while nothing may be read; returns False once it is time to plan again."""
         while not self._once and not self._stopping.wait(COMPARE_SECONDS):
             if not self._lease.held:
                 raise taken_over(work_of_landing(self.alias), self._lease)
