@@ -1,5 +1,5 @@
 """The second half of a record's way: from the stage to the target topics of one flow, exactly once,
 and into the map.
 
-`flow` drives it, batch after batch; `task` runs in executors; `map_writer` books what was produced.
+`flow` drives it, batch after batch; `task` runs in executors; `map_writer` writes the map's rows.
 """

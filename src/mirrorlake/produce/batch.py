@@ -1,11 +1,10 @@
-"""Which staged offsets of a flow go to the target next, by whom, and whether the files hold them in
-order. Pure.
+"""The staged offsets of a flow that go to the target next, the shards that write them, and whether
+the files hold them in order. Pure.
 
 The unit is a *batch*: ranges of offsets above the flow's progress, taken from the index of the
 stage in the order in which files came. It is cut into *shards*. A source partition belongs to the
-same shard for ever, and a shard writes with one `transactional.id`: so the task that initialises
-that id last is the only one who can write the partition, whatever older attempt is still alive
-somewhere.
+same shard for ever, and a shard writes with one `transactional.id`. So only the task that
+initialised that id last can write the partition, whatever older attempt is still alive somewhere.
 """
 
 import heapq
@@ -29,17 +28,16 @@ from mirrorlake.produce.file_order import chain_of, in_order
 
 @dataclass(frozen=True)
 class PartitionPlan:
-    """What a batch holds of one source partition: offsets `first` to `last`, inclusive.
+    """A batch's offsets of one source partition: `first` to `last`, inclusive.
 
-    `floor` is where the map ends; between it and `first` there is nothing to produce. `unmapped` is
-    what was produced behind the floor and is still on its way into the map; it stays in the
-    metadata of the committed position until it has arrived there. `spans` say how many records
-    there are, also of what reaches beyond `first` and `last` (`offsets/spans.py: spans_of`); None
-    where the index does not know what will be read. With `restores_only` nothing
-    new is written of it: an operator has stopped it, and what the target has of it already may
-    lack its rows of the map. `by_content`: the lake is older than the target, and this is all that
-    the target took. `source_ids` and `target_id` say which generations of the topics are meant,
-    whatever numbers another copy of the lake has for them.
+    `floor` is where the map ends; between it and `first` there is nothing to produce. `unmapped`
+    was produced behind the floor and is still on its way into the map; until it has arrived, the
+    metadata of the committed position names it. `spans` have record counts, also for offsets beyond
+    `first` and `last` (`offsets/spans.py: spans_of`); None if the index does not know what will be
+    read. With `restores_only` nothing new is written: an operator has stopped the partition, and
+    records that the target has already may lack their rows of the map. `by_content`: the lake is
+    older than the target, and this is all that the target took. `source_ids` and `target_id`
+    identify the generations of the topics, whatever numbers another copy of the lake has for them.
     """
 
     topic: str
@@ -61,7 +59,7 @@ class PartitionPlan:
         return self.floor.generation
 
     def metadata(self, written: Sequence[Written]) -> CommittedMetadata:
-        """What a position of it says."""
+        """The metadata of a committed position of the partition."""
         numbers = (self.generation, self.floor.target_generation)
         source_id = dict(self.source_ids).get(self.generation, "")
         return CommittedMetadata(*numbers, tuple(written), source_id, self.target_id)
@@ -78,16 +76,16 @@ class PartitionPlan:
 
     @property
     def place(self) -> PartitionGeneration:
-        """What the offsets belong to."""
+        """The generation of the source partition that the offsets belong to."""
         return PartitionGeneration(self.topic, self.partition, self.floor.generation)
 
     @property
     def outside(self) -> list[tuple[int, int]]:
-        """Offsets of its spans that are not in the batch: up to two ranges, before and behind."""
+        """Offsets of its spans outside the batch: up to two ranges, below and above."""
         return outside(self.spans or (), self.first, self.last)
 
     def of_whole_spans(self) -> "PartitionPlan":
-        """The same of all offsets of its spans."""
+        """The same plan for all offsets of its spans."""
         ends = [end for one in self.outside for end in one]
         return (
             replace(self, first=min(self.first, *ends), last=max(self.last, *ends))
@@ -99,7 +97,7 @@ class PartitionPlan:
 @dataclass(frozen=True)
 class ShardPlan:
     """The partitions that one transactional producer writes in this batch, and the files to read,
-    in order; `storage` says how these are opened (`Place.options`)."""
+    in order; `storage` has the options for opening them (`Place.options`)."""
 
     shard: int
     partitions: tuple[PartitionPlan, ...]
@@ -111,10 +109,10 @@ class ShardPlan:
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """A whole batch. `ordered` says that reading each shard's files one after another yields every
-    partition's offsets in rising order; where it is false, the rows have to be sorted.
-    `record_count` is exact unless a range was cut within a range. `upcoming` are all partitions
-    that have something above the flow's progress, whether or not it is in this batch."""
+    """A whole batch. If `ordered`, reading each shard's files one after another yields every
+    partition's offsets in rising order; if not, the rows have to be sorted. `record_count` is exact
+    unless a range of a file was cut. `upcoming` are all partitions that have something above the
+    flow's progress, in this batch or not."""
 
     shards: tuple[ShardPlan, ...]
     ordered: bool
@@ -152,24 +150,24 @@ def plan_batch(
     whole: Mapping[PartitionGeneration, int] = MappingProxyType({}),
     among: Collection[TopicAndPartition] | None = None,
 ) -> BatchPlan:
-    """The next batch of a flow: some of what the stage holds above its progress.
+    """The next batch of a flow, from what the stage holds above its progress.
 
     A batch never holds two generations of a partition: the oldest goes first.
 
     Args:
-        index, source_cluster: the stage, and whose topics are produced.
+        index, source_cluster: the stage, and the cluster whose topics are produced.
         floors: where the flow goes on, by source partition.
         remote_topic: names of targets; None leaves a topic out: not selected, paused, or refused,
             which is reported elsewhere.
         produce_tasks: into how many shards the batch is dealt.
         max_records: about how many records.
         blocked: partitions that are left out.
-        targets: the living generations of target topics, for partitions of which nothing is mapped.
+        targets: the living generations of target topics, for partitions without a map.
         stopped: generations of partitions that are left out; newer ones go on.
-        unrestored: those of them of which the map may lack what the target has: a little of each
-            is planned, to restore its rows.
-        whole: up to which offset some are taken at once, and not before the stage comes up to it.
-        among: the only partitions that are looked at (`flow_state.Upcoming`); None for all.
+        unrestored: those of them whose map may lack what the target has: a little of each is
+            planned, to restore its rows.
+        whole: the offset up to which a partition is taken at once, as soon as the stage reaches it.
+        among: the only partitions to consider (`flow_state.Upcoming`); None for all.
     """
     over: dict[TopicAndPartition, set[int]] = defaultdict(set)
     for place in set(stopped) - set(unrestored):
@@ -216,7 +214,7 @@ def plan_batch(
 
 
 def _behind(floor: Floor, ranges: PartitionRanges, stopped: Container[int]) -> Floor:
-    """Where a partition goes on of which some generations are left out."""
+    """Where a partition goes on if some of its generations are left out."""
     while True:
         upcoming = next(ranges.above(floor.generation, floor.next), None)
         if upcoming is None or upcoming.generation not in stopped:
@@ -253,7 +251,7 @@ class _PartitionTake:
         self._by_content = False
 
     def takes_up_to(self, last: int | None) -> bool:
-        """Take all up to an offset (None: nothing yet); false where the stage has not come up to
+        """Take all up to an offset; None: take nothing yet. False if the stage has not reached
         it."""
         if last is None:
             return True
@@ -267,7 +265,7 @@ class _PartitionTake:
 
     def take_next(self, max_records: int, share: int) -> int:
         """Take the upcoming range, or `share` records of it if it holds more than `max_records`;
-        returns how many."""
+        returns the number of records."""
         file_range = self.upcoming
         assert file_range is not None
         first = max(file_range.first, self.first, self.last + 1)
@@ -280,11 +278,11 @@ class _PartitionTake:
             count, self.upcoming = share, None
         self.record_count += count
         if self._restores_only and not self._by_content:
-            self.upcoming = None  # mostly there is nothing to restore, and this was read in vain
+            self.upcoming = None  # mostly nothing has to be restored, and this is read in vain
         return count
 
     def counted(self) -> tuple[tuple[Span, ...], Sequence[FileRange]]:
-        """The spans of what was taken, and the ranges of files that hold these."""
+        """The spans of the taken offsets, and the ranges of files that hold them."""
         within = partial(self._ranges.uncut.within, self.floor.generation)
         return spans_of(within, self.first, self.last)
 
@@ -303,9 +301,9 @@ class _PartitionTake:
 
 
 def _fill(takes: Sequence[_PartitionTake], produce_tasks: int, max_records: int) -> None:
-    """Take ranges in the order in which their files came, until the batch is full. Each partition
-    gets its own in the order of offsets; one that lies in few large files is taken in parts, so
-    that others get their turn."""
+    """Take ranges in the order in which their files came, until the batch is full. Each partition's
+    ranges come in the order of offsets; a partition in few large files is taken in parts, so that
+    others get their turn."""
     share = max(1, max_records // max(1, min(len(takes), produce_tasks)))
     queue = [(take.upcoming.file, at) for at, take in enumerate(takes) if take.upcoming is not None]
     heapq.heapify(queue)

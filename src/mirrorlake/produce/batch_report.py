@@ -1,4 +1,4 @@
-"""What a batch of a flow did, as its driver tells it to those who count, show or record it."""
+"""The outcome of a flow's batch, as its driver reports it for counting, display and records."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -11,10 +11,10 @@ from mirrorlake.produce.ports import BatchWay
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What a batch did. `reader` is `files`, or `rows` where Spark fed the workers; `way` says
-    where it was produced. `replication_ms` are p50, p95 and p99 of replication latency, each of the
-    latest partition; None where no record was acknowledged. `result` are the rows of
-    `produce.report.RESULT` behind it.
+    """The outcome of a batch. `reader` is `files`, or `rows` if Spark fed the workers; `way` is
+    where it was produced. `replication_ms` are p50, p95 and p99 of replication latency, each the
+    highest of all partitions; None if no record was acknowledged. `result` are the underlying rows
+    of `produce.report.RESULT`.
     """
 
     batch_id: int
@@ -27,7 +27,7 @@ class BatchReport:
     result: pa.Table | None = field(default=None, compare=False, repr=False)
 
     def followed_by(self, rest: "BatchReport") -> "BatchReport":
-        """Of a batch of which another one, with this one as its first part, has done the rest."""
+        """The report of a batch in two parts: this one, and `rest`."""
         results = [each.result for each in (self, rest) if each.result is not None]
         return replace(
             rest,

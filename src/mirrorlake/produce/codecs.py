@@ -1,4 +1,4 @@
-"""With which codec the shards of a flow compress what they send.
+"""The codec that each shard of a flow compresses with.
 
 A broker measures a batch as it is sent, compressed (`max.message.bytes`). A flow's batches are its
 own: a record that the source took compressed by zstd may be too large by lz4, which costs less. So
@@ -13,15 +13,15 @@ from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.produce.parking import SIZE_REFUSALS
 from mirrorlake.produce.target import PRODUCER_SETTINGS
 
-#: The codec of which records come out smallest, mostly.
+#: The codec that mostly makes records smallest.
 DENSEST = "zstd"
 COMPRESSION = "compression.type"
-#: librdkafka's names of the setting, the later one wins there.
+#: librdkafka's names of the setting; it lets the later one win.
 _NAMES = (COMPRESSION, "compression.codec")
 
 
 class Codecs:
-    """Those of one flow; `settings` are a producer's, over ours."""
+    """The codecs of one flow; `settings` are a producer's, over our own."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -29,7 +29,7 @@ class Codecs:
         self._denser: set[int] = set()
 
     def settings(self, shard: int) -> Settings:
-        """What the producer of a shard is made with."""
+        """The settings of a shard's producer."""
         return {**self._settings, COMPRESSION: DENSEST} if shard in self._denser else self._settings
 
     def codec_of(self, shard: int) -> str:
@@ -38,8 +38,8 @@ class Codecs:
         return DENSEST if shard in self._denser else usual
 
     def final(self, refused: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """The refusals of a batch that no other codec helps, of all (rows of `report.RESULT`);
-        shards of the others have another codec from now on, and are to try them again."""
+        """The refusals of a batch (rows of `report.RESULT`) that no other codec helps; the shards
+        of the others use another codec from now on, and have to try again."""
         rows = list(refused)
         if self._given is not None:
             return rows
@@ -55,5 +55,5 @@ def of_size(row: Mapping[str, Any]) -> bool:
 
 
 def named_codec(settings: Settings) -> str | None:
-    """The codec that settings of a producer name; None where they leave it to us."""
+    """The codec that a producer's settings name; None if they leave it to us."""
     return next((str(settings[name]) for name in _NAMES if name in settings), None)

@@ -1,6 +1,6 @@
-"""What a reader of the stage gives is counted against what was planned: a position moves behind
-records only that were read. A reader that ends early, or leaves something out, would else look like
-gaps that nothing is missing from."""
+"""Counts what a reader of the stage gives against the plan: a position moves only behind records
+that were read. Otherwise a reader that ends early, or leaves records out, would look like gaps that
+nothing is missing from."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,9 +14,8 @@ from mirrorlake.produce.skipped import PlannedRows, Skipped
 
 
 def counted(rows: PlannedRows, plans: Sequence[PartitionPlan], skipped: Skipped) -> PlannedRows:
-    """Hand on rows, chunks whose offsets rise, of partitions as they are planned. Raises
-    CountDiffers where there are more or fewer of a partition than the plan says; what is `skipped`
-    may be there or not."""
+    """Pass on rows, in chunks whose offsets rise, of partitions as planned. Raises CountDiffers if
+    a partition has more or fewer than its plan says; `skipped` records may be there or not."""
     tallies = {
         plan.key: Tally(plan.spans, skipped.get(plan.key, ()))
         for plan in plans
@@ -39,7 +38,7 @@ def counted(rows: PlannedRows, plans: Sequence[PartitionPlan], skipped: Skipped)
 
 
 def check_unread(plans: Sequence[PartitionPlan], skipped: Skipped) -> None:
-    """See that partitions of which no row was read have none. Raises CountDiffers."""
+    """Check that partitions without rows read have none. Raises CountDiffers."""
     for _ in counted(iter(()), plans, skipped):
         pass
 
@@ -51,10 +50,10 @@ Stretch = tuple[PartitionGeneration, int, int]
 def narrowed(
     plans: Sequence[PartitionPlan], count: Callable[[Sequence[Stretch]], Sequence[int]]
 ) -> list[PartitionPlan]:
-    """Plans whose spans end where they do; `count` says how many records some offsets have.
+    """Plans whose spans end where they do; `count` returns how many records some offsets have.
 
-    A record that was not counted there is looked for within the plan: so one that a reader leaves
-    out is missed, on whichever side of a cut it is.
+    A record that was not counted outside is expected within the plan. So a record that a reader
+    leaves out is missed, on whichever side of a cut it is.
     """
     asked = [(plan.place, *ends) for plan in plans for ends in plan.outside]
     counts = iter(count(asked) if asked else ())

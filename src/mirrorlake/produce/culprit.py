@@ -1,9 +1,9 @@
 """What a transaction was refused for: one record, a topic, or nothing that it holds.
 
-librdkafka fails a transaction with the first record, or partition, that is refused for good.
-Whatever comes after, in any partition, is refused for that alone: purged from the queue
-(`_PURGE_QUEUE`), not taken any more (`_STATE`), in one batch with the refused record
-(`_INVALID_DIFFERENT_RECORD`, KIP-467). So all results are looked at before any counts.
+librdkafka fails a transaction with the first record, or partition, that is refused for good. All
+later rows, in any partition, are refused only for that: purged from the queue (`_PURGE_QUEUE`), not
+taken any more (`_STATE`), or in one batch with the refused record (`_INVALID_DIFFERENT_RECORD`,
+KIP-467). So the code looks at all results before any counts.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,9 +20,9 @@ from mirrorlake.produce.target import Target
 
 
 class TopicDenied(Exception):
-    """The target takes nothing of a topic that a transaction writes to: `names` has its name there
-    by that at the source, or nothing where the target does not say which. `right` is the operation
-    that lacks where `error` is one of authorization."""
+    """The target takes nothing of a topic that a transaction writes to. `names` maps its name at
+    the source to that at the target; empty if the target does not say which topic. `right` is the
+    missing operation if `error` is one of authorization."""
 
     def __init__(
         self, error: KafkaError, right: str, names: Mapping[str, str] | None = None
@@ -32,11 +32,11 @@ class TopicDenied(Exception):
 
 
 def check_refused(results: Sequence[Delivery], failure: Callable[[], KafkaError | None]) -> None:
-    """Raise why rows of a transaction were refused, if some were. `failure` says what failed the
-    transaction, None if it did not fail.
+    """Raise the reason if rows of a transaction were refused. `failure` returns the error that
+    failed the transaction, None if it did not fail.
 
-    Raises TargetRefused for records, TopicDenied for a topic, OffsetsUnknown where a record was
-    refused and it is not known which, KafkaException for what a fresh producer or time may help.
+    Raises TargetRefused for records, TopicDenied for a topic, OffsetsUnknown if a record was
+    refused and it is unknown which, KafkaException for what a fresh producer or time may help.
     """
     refused = [(result, refusal) for result in results if (refusal := result.refusal()) is not None]
     if not refused:
@@ -50,7 +50,7 @@ def check_refused(results: Sequence[Delivery], failure: Callable[[], KafkaError 
             raise TopicDenied(refusal.error, "WRITE", {plan.topic: plan.target_topic})
     reason = failure() or refused[0][1].error
     if class_of(reason) is ErrorClass.TOPIC:
-        # of a partition that was not even added to the transaction
+        # a partition could not even be added to the transaction
         raise TopicDenied(reason, "WRITE")
     kinds = [class_of(reason), *(refusal.kind for _, refusal in refused)]
     if ErrorClass.RECORD in kinds and not all(result.exact for result in results):
@@ -67,14 +67,15 @@ def is_reason_known(results: Sequence[Delivery]) -> bool | None:
 
 
 def topic_denied(error: KafkaException, right: str) -> TopicDenied | None:
-    """What a call that takes a right on some topics was refused for, if that is one of them."""
+    """The denial behind an error of a call that needs a right on some topics; None if it is
+    none."""
     cause = error.args[0]
     return TopicDenied(cause, right) if class_of(cause) is ErrorClass.TOPIC else None
 
 
 def lacking_rights(target: Target, topics: Collection[str]) -> dict[str, str]:
-    """The right that the flow lacks on each of some target topics, of those where one does. Asks
-    the target. Raises KafkaException."""
+    """The first right that the flow lacks on each of some target topics; topics that lack none are
+    left out. Asks the target. Raises KafkaException."""
     rights_by_topic = topic_rights(AdminClient(dict(target.client)), topics)
     return {
         topic: right
@@ -85,7 +86,7 @@ def lacking_rights(target: Target, topics: Collection[str]) -> dict[str, str]:
 
 
 def refused_again(error: Exception) -> bool:
-    """Whether the producer has a hole where rows were refused: see `ShardWriter.write`."""
+    """Whether refused rows left a hole in the producer's sequence: see `ShardWriter.write`."""
     return isinstance(error, TargetRefused | TopicDenied) or (
         isinstance(error, OffsetsUnknown) and error.refused
     )

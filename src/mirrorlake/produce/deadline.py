@@ -1,8 +1,8 @@
-"""Calls into librdkafka that may outlive the timeout that they are given.
+"""Calls into librdkafka that may outlive their timeout.
 
-`send_offsets_to_transaction` does (librdkafka 2.16, issues 5456 and 5511): once the group's
-coordinator is lost under it, nothing but another broker's change of state wakes it up. A worker
-would hold a core, and its partitions, for good.
+`send_offsets_to_transaction` does (librdkafka 2.16, issues 5456 and 5511): if the group's
+coordinator is lost meanwhile, only a change of state of another broker wakes it up. A worker would
+hold a core, and its partitions, for good.
 """
 
 from collections.abc import Callable
@@ -13,15 +13,15 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.threads import in_thread
 
-#: What a call gets beyond its own timeout before it is given up, seconds.
+#: How long a call may exceed its own timeout before it is given up, seconds.
 GRACE_SECONDS = 2.0
 
 
 def within(seconds: float, call: Callable[[float], object], what: str) -> None:
-    """Run a call that is to take up to `seconds`; raise what it raises.
+    """Run a call that should take up to `seconds`; raise its error.
 
-    Raises KafkaException (`_TIMED_OUT`) when it does not return. It may still happen then, or hang
-    on in its thread: the client that made it has to be left alone, and fenced.
+    Raises KafkaException (`_TIMED_OUT`) if it does not return. It may still take effect then, or
+    hang on in its thread: its client has to be left alone, and fenced.
     """
     try:
         error = in_thread(what, partial(call, seconds)).exception(seconds + GRACE_SECONDS)

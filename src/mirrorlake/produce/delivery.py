@@ -1,5 +1,5 @@
-"""A chunk of records on its way to the target: handed to the producer, and mapped to the offsets
-that it got."""
+"""A chunk of records on its way to the target: handed to the producer, and mapped to its target
+offsets."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,14 +20,14 @@ from mirrorlake.produce.patience import CALL_SECONDS, Patience
 from mirrorlake.produce.provenance import Provenance
 from mirrorlake.produce.record_producer import RecordProducer, Shipment
 
-#: How long a producer may take to hear of a partition that was just added, seconds.
+#: How long a producer may take to see a partition that was just added, seconds.
 NEW_PARTITION_SECONDS = 10.0
 _NOT_SEEN_YET = (KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
-#: The classes of errors that name what is refused. Rows that were refused for anything else only
-#: follow such a one, or the producer or the cluster has failed.
+#: The classes of errors that name what is refused. Rows refused for another error only follow such
+#: a one, or the producer or the cluster has failed.
 NAMED_CLASSES = (ErrorClass.RECORD, ErrorClass.TOPIC)
-#: Chunks of fewer rows than these are made ready together, up to so many rows and bytes: a few rows
-#: of each of hundreds of partitions cost as much as so many times a thousand rows otherwise.
+#: Chunks with fewer rows are made ready together, up to this many rows and bytes: otherwise a few
+#: rows of each of hundreds of partitions cost as much as thousands of rows each.
 _JOINED_ROWS, _JOINED_BYTES = 4_096, 4 << 20
 
 
@@ -41,7 +41,7 @@ class Chunk:
 
     @cached_property
     def size(self) -> int:
-        """The size of the rows, about Arrow's bytes."""
+        """The size of the rows in Arrow, approximately."""
         return arrow_bytes(self.rows)
 
 
@@ -56,17 +56,17 @@ class Refusal:
 
 
 def size_of(chunks: Iterable[Chunk]) -> int:
-    """The size of the rows of chunks, about Arrow's bytes."""
+    """The size of the chunks' rows in Arrow, approximately."""
     return sum(chunk.size for chunk in chunks)
 
 
 def record_count(chunks: Iterable[Chunk]) -> int:
-    """How many rows chunks have."""
+    """The number of rows of chunks."""
     return sum(len(chunk.offsets) for chunk in chunks)
 
 
 def halves_of(chunks: list[Chunk]) -> tuple[list[Chunk], list[Chunk]]:
-    """Cut what one transaction could not bring into two."""
+    """Cut chunks that did not fit into one transaction in two."""
     if len(chunks) > 1:
         middle = len(chunks) // 2
         return chunks[:middle], chunks[middle:]
@@ -78,8 +78,8 @@ def halves_of(chunks: list[Chunk]) -> tuple[list[Chunk], list[Chunk]]:
 def parts_of(
     chunks: Iterable[Chunk], first: int, last: int
 ) -> tuple[list[Chunk], list[Chunk], list[Chunk]]:
-    """Chunks of a partition in front of some source offsets, those from `first` to `last`, and
-    those behind."""
+    """The chunks of a partition below some source offsets, those from `first` to `last`, and those
+    above."""
     parts: tuple[list[Chunk], list[Chunk], list[Chunk]] = ([], [], [])
     for chunk in chunks:
         start, end = (int(at) for at in np.searchsorted(chunk.offsets, [first, last + 1]))
@@ -104,8 +104,8 @@ class Delivery:
         self._not_taken: KafkaError | None = None
 
     def send(self, producer: RecordProducer) -> bool:
-        """Hand all rows to the producer that made the shipment; false where it does not take one
-        (`refusal` says why). Raises KafkaException."""
+        """Hand all rows to the producer that made the shipment; False if it does not take one
+        (`refusal` has the reason). Raises KafkaException."""
         deadline = time.monotonic() + NEW_PARTITION_SECONDS
         while True:
             try:
@@ -118,7 +118,7 @@ class Delivery:
                 if error.args[0].code() not in _NOT_SEEN_YET or time.monotonic() > deadline:
                     self._not_taken = error.args[0]
                     return False
-                # A partition that was added a moment ago: the producer knows the topic as it was.
+                # A partition was just added: the producer has the topic's old metadata.
                 producer.refresh(self.chunk.plan.target_topic, CALL_SECONDS)
                 producer.poll(0.05)
         return True
@@ -129,8 +129,8 @@ class Delivery:
         return self._shipment.exact
 
     def refusal(self) -> Refusal | None:
-        """Why rows were refused, as far as is known by now, None where none was: for the record's
-        own sake if there is one of that kind, else for the topic's, else whatever came first."""
+        """Why rows were refused, as far as is known by now; None if none were. An error of a record
+        comes first, then one of the topic, then the one that came first."""
         codes = self._codes()
         if codes is None:
             return None
@@ -156,8 +156,8 @@ class Delivery:
         return known if known is not None and known.code() == code else KafkaError(code)
 
     def segments(self) -> list[Segment]:
-        """The chunk's segments, where nothing was refused. Raises KafkaException when a record was
-        not acknowledged, OffsetsUnknown when the producer does not know where each is."""
+        """The chunk's segments, if nothing was refused. Raises KafkaException if a record was not
+        acknowledged, OffsetsUnknown if the producer does not know every offset."""
         targets, offsets = self._shipment.offsets(), self.chunk.offsets
         if targets.min(initial=0) < 0:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "a record was not acknowledged"))
@@ -172,7 +172,7 @@ class Delivery:
         ]
 
     def refused(self, refusal: Refusal) -> TargetRefused:
-        """A refusal of records as an error with their offsets."""
+        """A refusal of records as an error that names their offsets."""
         plan, error = self.chunk.plan, refusal.error
         first, last = int(self.chunk.offsets[refusal.first]), int(self.chunk.offsets[refusal.last])
         return TargetRefused(
@@ -193,7 +193,7 @@ def deliveries(
     provenance: Provenance | None,
     patience: Patience,
 ) -> Iterator[Delivery]:
-    """Chunks made ready for a producer, in their order; small ones some at a time."""
+    """Make chunks ready for a producer, in their order, small ones several at a time."""
     headers = (None, None) if provenance is None else (provenance.added, provenance.removed)
     most = _JOINED_ROWS, _JOINED_BYTES
     for group in grouped(chunks, lambda one: (len(one.offsets), one.size), _are_alike, most):
@@ -209,8 +209,8 @@ def _are_alike(one: Chunk, other: Chunk) -> bool:
 
 
 def _joined(group: Sequence[Chunk]) -> pa.RecordBatch:
-    """The rows of chunks, one behind the other, as far as they are sent. Those of one alone are not
-    copied."""
+    """The rows of chunks, one after another, with the columns that are sent. The rows of a single
+    chunk are not copied."""
     if len(group) == 1:
         return group[0].rows
     table = pa.Table.from_batches([chunk.rows for chunk in group])
@@ -223,8 +223,8 @@ def check_target_rises(
     chunk: Chunk, segments: Sequence[Segment], written: Sequence[Written]
 ) -> None:
     """Raise TargetLost unless a chunk's target offsets lie behind all that the flow has written to
-    the target topic: what the map has, and what is `written` and not in it yet. Who hears of it
-    asks whether the topic is another one."""
+    the target topic: what the map has, and what is `written` and not in it yet. The code that gets
+    the error checks whether the topic is another one."""
     plan, first = chunk.plan, segments[0].target_first
     ends = [one.target_first + one.record_count for one in written]
     end = max([plan.floor.target or 0, *ends])

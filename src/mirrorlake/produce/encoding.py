@@ -1,9 +1,9 @@
 """The encoding of a record, by which two are the same if and only if their bytes are: documented in
 docs/trust.md. All integers are signed and big-endian: timestamp in ms (8 bytes); length of the key,
-length of the value, number of headers (4 bytes each); key; value; and for each header, in its
-order, length of the name, length of the value (4 bytes each), name, value. A length of -1 says
-null. Lengths come before what they measure, so that no two different records have one encoding.
-Neither Kafka nor Spark is known here.
+length of the value, number of headers (4 bytes each); key; value; and for each header, in order,
+length of the name, length of the value (4 bytes each), name, value. A length of -1 means null.
+Lengths come before what they measure, so no two different records have the same encoding. This
+module knows neither Kafka nor Spark.
 """
 
 import hashlib
@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from mirrorlake.native.exact import SENT_FOR_ZERO, headers_of, times_of
 from mirrorlake.produce.provenance import HEADER
 
-#: What records are compared as. Timestamps are in ms; headers that are null are no headers, as
-#: Kafka has it; the name of one that cannot be read is null.
+#: The form in which records are compared. Timestamps are in ms; null headers are no headers, as in
+#: Kafka; the name of a header that cannot be read is null.
 RECORDS = pa.schema(
     [
         ("offset", pa.int64()),
@@ -35,16 +35,16 @@ _OURS = pa.scalar(HEADER.encode(), pa.binary())
 
 @dataclass(frozen=True)
 class Hops:
-    """Ids of the clusters at both ends of a flow that writes, or takes off, headers of provenance.
-    Those headers are then no part of a digest."""
+    """The cluster ids of both ends of a flow that adds or strips provenance headers. Those headers
+    are then not part of a digest."""
 
     source_id: str
     target_id: str
 
 
 def as_records(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of a log, of the stage's files, or that Spark hands over, as RECORDS: each names what is
-    within lists in its own way."""
+    """Rows of a log, of the stage's files, or from Spark, as RECORDS: each names the fields within
+    lists in its own way."""
     key, value = rows.column("key"), rows.column("value")
     columns = [rows.column("offset"), times_of(rows), key, value, headers_of(rows)]
     return pa.RecordBatch.from_arrays(
@@ -63,7 +63,7 @@ def digests(batch: pa.RecordBatch, hops: Hops | None = None) -> list[bytes]:
 
 
 def as_sent(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same, as librdkafka can send it: a timestamp of 0 is another one."""
+    """The same, as librdkafka can send it: a timestamp of 0 becomes another one."""
     times, at = batch.column("timestamp"), RECORDS.get_field_index("timestamp")
     sent = pc.if_else(pc.equal(times, 0), SENT_FOR_ZERO, times)
     return batch.set_column(at, RECORDS.field(at), sent)
@@ -86,8 +86,8 @@ def encodings(batch: pa.RecordBatch, hops: Hops | None = None) -> pa.Array:
 
 
 def _headers(headers: pa.Array, hops: Hops | None) -> tuple[np.ndarray, pa.Array]:
-    """How many headers each record has, and all of them; without those of provenance, where the
-    flow has some."""
+    """The header count of each record, and all headers; without those of provenance if the flow
+    adds or strips them."""
     flat = headers.flatten()
     counts = numbers_of(pc.fill_null(pc.list_value_length(headers), 0))
     if hops is not None and len(flat):

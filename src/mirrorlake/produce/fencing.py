@@ -1,16 +1,16 @@
-"""Fencing tokens: a task that outlived its driver, and begins only now, must not write what is
-another's by now.
+"""Fencing tokens: a task that outlived its driver and begins late must not write what belongs to
+another one by now.
 
-While a partition keeps its transactional id, the task that initialises the id last is the only
-writer (KIP-98). That is not enough where partitions move between ids (another number of
-`produce_tasks`), or where records are deleted from the stage that such a task may still have: it
-would initialise its id behind all others, and write. So the process that does such a thing notes a
-new token at the target first, and fences the ids then. A task that initialised its id before that
-is fenced, and one that does so later finds the newer token, since it asks behind it.
+While a partition keeps its transactional id, the task that initialised the id last is the only
+writer (KIP-98). That is not enough if partitions move between ids (another number of
+`produce_tasks`), or if records are deleted from the stage that such a task may still hold: it would
+initialise its id after all others, and write. So the process that makes such a change first notes a
+new token at the target, and then fences the ids. A task that initialised its id before that is
+fenced; one that does so later finds the newer token, since it asks after initialising.
 
 The token is the committed offset of a group of its own in partition 0 of each target topic: Kafka
-keeps it with the topics that it is about, and forgets it with them, or after some days. There is
-none where no such thing ever happened.
+keeps it with the topics that it is about, and forgets it with them, or after some days. Without
+such a change there is none.
 """
 
 import logging
@@ -45,10 +45,10 @@ def newest_token(target: Target, topics: Collection[str]) -> int:
 
 def fence_all(shards: Sequence[Target], topics: Collection[str]) -> int:
     """Stop every task that was planned before this call from writing to some target topics, and end
-    the transactions that producers of the shards have open there. Returns the new token, which
-    goes to tasks with their jobs. Raises KafkaException."""
-    # A time: Kafka forgets the position of a group without members after a week, and a process that
-    # was planned with that one may still be there.
+    the open transactions of the shards' producers there. Returns the new token, which tasks get
+    with their jobs. Raises KafkaException."""
+    # A time: Kafka forgets the position of a group without members after a week, while a process
+    # that was planned with the old token may still be there.
     token = max(newest_token(shards[0], topics) + 1, time.time_ns() // 1_000_000)
     _note(shards[0], topics, token)
     failpoints.reached("token-noted")
@@ -58,9 +58,8 @@ def fence_all(shards: Sequence[Target], topics: Collection[str]) -> int:
 
 
 def set_back(shards: Sequence[Target], places: Mapping[tuple[str, int], int]) -> None:
-    """Let the target's positions of the flow in some target partitions say nothing any more; values
-    are generations of their topics. Nothing of a task that was planned before is committed behind
-    that. Raises KafkaException."""
+    """Reset the flow's positions in some target partitions; values are generations of their topics.
+    No task that was planned before commits a position after that. Raises KafkaException."""
     fence_all(shards, {topic for topic, _ in places})
     target = shards[0]
     wanted = [
@@ -75,8 +74,8 @@ def _nothing_of(target_generation: int) -> str:
 
 
 def check_token(target: Target, topics: Collection[str]) -> None:
-    """Be sure that the caller's token is the newest one of its topics; it has initialised its
-    transactional id before.
+    """Make sure that the caller's token is the newest one of its topics; the caller has initialised
+    its transactional id before.
 
     Raises PlanOutdated, KafkaException.
     """
@@ -109,7 +108,7 @@ def _consumer(target: Target, name: str) -> AbstractContextManager[Consumer]:
 
 
 def _answered(ask: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:
-    """What a call answers once the group has a coordinator: it is mostly a new group. Raises
+    """The answer of a call, once the group has a coordinator: it is mostly a new group. Raises
     KafkaException."""
     places: list[TopicPartition] = []
     for last in attempts(CALL_SECONDS, 0.2):
@@ -125,7 +124,7 @@ def _answered(ask: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:
 
 def _raise_for(places: Iterable[TopicPartition]) -> None:
     """Raise the first error, except for topics that are gone: nothing writes to them, and their
-    notes went with them."""
+    tokens went with them."""
     for place in places:
         if place.error is not None and place.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise KafkaException(place.error)

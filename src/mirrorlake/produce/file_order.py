@@ -1,4 +1,4 @@
-"""In which order files are read, so that the offsets of every partition rise. Pure."""
+"""The order in which to read files so that the offsets of every partition rise. Pure."""
 
 import heapq
 from collections.abc import Sequence

@@ -37,19 +37,19 @@ from mirrorlake.spark.tasks import Done
 
 logger = logging.getLogger(__name__)
 
-#: What a task raises that could not open, or not trust, the stage's files.
+#: Errors of a task that could not open the stage's files, or found them out of order.
 _READER_FAILURES = (FilesUnreadable, LayoutError, FileNotFoundError)
 
 
 class RecordsDeleted(Exception):
-    """Records were deleted from the stage since it was looked what this flow lacks of it: it is to
-    be looked at once more, before a batch goes on behind them."""
+    """Records were deleted from the stage after the flow's holes were looked for: that has to be
+    done once more before a batch goes on behind them."""
 
 
 class FlowProducer:
     """Produces one flow. `ensure_targets` is called with the partition plans of a batch before its
-    first record; topics that `is_heartbeats` says are left out of a report's latency; `on_part` is
-    called with what was done of a batch that failed, before `step` raises."""
+    first record. Topics for which `is_heartbeats` is true do not count in a report's latency.
+    `on_part` gets the report of the finished part of a batch that failed, before `step` raises."""
 
     def __init__(
         self,
@@ -68,13 +68,13 @@ class FlowProducer:
         self._workers = workers
         self._ensure_targets = ensure_targets
         self._files_work = spec.reader != "rows" and workers.can_read_files()
-        self._disordered: set[str] = set()  # files that were found to hold offsets out of order
+        self._disordered: set[str] = set()  # files found to hold offsets out of order
         self._upcoming = Upcoming()
-        #: The version of the stage above which nothing was left.
+        #: The version of the stage above which nothing is left to produce.
         self._produced_version: int | None = None
         self._store = store
-        # Before the map is asked for its ends: they are those of the last append before. The clock
-        # only makes numbers easier to read: they rise from what the table knows.
+        # First: then the map's ends include all appends of the process before. The clock only makes
+        # batch numbers easier to read: they rise from those in the table.
         started = store.take_over(time.time_ns() // 1_000_000)
         self._codecs = Codecs(spec.producer)
         self._refusals = RefusedRecords(store, self._codecs)
@@ -86,17 +86,17 @@ class FlowProducer:
         self._state = FlowState(floors, spec.stopped if spec.transactional else ())
         self.batch_id = max(newest, started) + 1
         self._map_writer = MapWriter(store, spec.name)
-        #: As of which deletions of the stage it is known what the flow lacks; None where it is not
-        #: looked at.
+        #: The count of deletions up to which the flow's holes are known; None if they are not
+        #: looked for.
         self.known_deletions: int | None = None
 
     def _fence_other_shards(self, store: MapStore) -> int:
-        """Let no producer write any more that was one of another number of shards: partitions have
-        moved between transactional ids, and a task that outlived its driver would not be fenced by
-        the one that has its partition.
+        """Fence the producers of another number of shards: partitions have moved between
+        transactional ids, so the task that has a partition now would not fence a task that outlived
+        its driver.
 
-        Returns the flow's fencing token. Who dies in between does it again: the lake has the new
-        number last.
+        Returns the flow's fencing token. A process that dies in between does it again: the lake
+        gets the new number last.
         """
         if not self.spec.transactional:
             return 0
@@ -110,17 +110,17 @@ class FlowProducer:
         return token
 
     def _targets(self, count: int) -> list[Target]:
-        """The first shards, as who lets none of their producers write any more."""
+        """The targets of the first `count` shards, for fencing their producers."""
         return [target_of(self.spec, self._codecs, shard) for shard in range(count)]
 
     def floors(self) -> dict[TopicAndPartition, Floor]:
-        """Where the flow goes on, of every source partition of which it has mapped or skipped
-        something."""
+        """Where the flow goes on, for every source partition of which it has mapped or skipped
+        records."""
         return dict(self._state.floors)
 
     @property
     def has_mapped(self) -> bool:
-        """Whether this producer has produced something, and it is in the map."""
+        """Whether this producer has produced records whose rows are in the map."""
         return self._map_writer.has_mapped
 
     def step(self) -> BatchReport | None:
@@ -161,7 +161,7 @@ class FlowProducer:
     def _produce(self, plan: BatchPlan, version: int, by_files: bool) -> BatchReport | None:
         self._ensure_targets([one for one in plan.partitions if not one.restores_only])
         if any(self._state.begins_generation(partition) for partition in plan.partitions):
-            # the metadata of a newer generation can no longer name an older one
+            # the metadata of a newer generation cannot name records of an older one
             self._map_writer.drain()
         self._generations.refresh(plan.partitions)
         failpoints.reached("planned")
@@ -170,14 +170,15 @@ class FlowProducer:
         report = self._book(plan, version, "files" if by_files else "rows", way, done)
         if done.failure is None:
             return report
-        # Of the shards that failed some may have written: no task goes on as before.
+        # Some of the failed shards may have written records: each task begins with a fresh
+        # producer.
         self._state.owners.clear()
         if by_files and self.spec.reader != "files" and isinstance(done.failure, _READER_FAILURES):
             self._distrust(plan, done.failure)
             rest = self._step(by_files=False)
             return report if rest is None else report.followed_by(rest)
         if isinstance(done.failure, CountDiffers):
-            # files may have been rewritten, or rows deleted, and the index not have followed
+            # the index may have missed files that were rewritten, or rows that were deleted
             self._stage.invalidate()
         if report.record_count:
             self._on_part(report)
@@ -186,8 +187,8 @@ class FlowProducer:
     def _book(
         self, plan: BatchPlan, version: int, reader: str, way: BatchWay, done: Done
     ) -> BatchReport:
-        """Take over what tasks say that they have done. Of a shard that failed nothing is known:
-        the next task asks the target."""
+        """Take over what tasks report. Nothing is known of a shard that failed: its next task asks
+        the target."""
         result = done.rows
         complete = done.failure is None and bool(pc.all(result["complete"], min_count=0).as_py())
         self._state.advance(result)
@@ -195,12 +196,12 @@ class FlowProducer:
             self._state.skip_empty(plan, result)
         if result.num_rows or done.failure is None:
             self._map_writer.add(result, self.batch_id, version, way)
-        # behind the map: what a target has lost is known from what the map has of it
+        # after the map: its rows show what a target has lost
         self.spec = self._refusals.take(result, self.spec)
         if self.spec.whole:
             self.spec = replace(self.spec, whole=self._state.still(self.spec.whole))
         if not complete and done.failure is None:
-            # the metadata was full: it has room again when the map has what it names
+            # the metadata was full; it has room again once the map has the rows that it names
             self._map_writer.drain()
         count = int(pc.sum(result["record_count"]).as_py() or 0)
         report = BatchReport(
@@ -217,19 +218,18 @@ class FlowProducer:
         return report
 
     def set_back(self, places: Mapping[TopicAndPartition, int]) -> None:
-        """Let the positions that the target has in some target partitions say nothing any more:
-        what they stood for is lost. Values are generations of the target topics. The next producer
-        goes on from the end of the map."""
+        """Reset the positions of some target partitions, since what they stood for is lost. Values
+        are generations of the target topics. The next producer goes on from the end of the map."""
         if self.spec.transactional:
             set_back(self._targets(self.spec.produce_tasks), places)
 
     def drain(self) -> None:
-        """Wait until everything produced is in the map. Raises what its append raised."""
+        """Wait until everything produced is in the map. Raises the errors of the append."""
         self._map_writer.drain()
 
     def close(self) -> None:
-        """Drain, and end the map writer's thread. Raises Fenced where another process has taken
-        over, whatever failed before: it failed for that, and who began again would take it back."""
+        """Drain, and end the map writer's thread. Raises Fenced if another process has taken over,
+        whatever failed before: that was the cause, and a retry would take the flow back."""
         try:
             try:
                 self._map_writer.close()
@@ -239,11 +239,10 @@ class FlowProducer:
             self._store.check_owner()
 
     def _run(self, plan: BatchPlan, by_files: bool) -> tuple[BatchWay, Done]:
-        """Run a batch's tasks, and say where they ran.
+        """Run a batch's tasks; returns where they ran, and their results.
 
-        Whatever fails, shards may have been written by then: so no task goes on as before, and the
-        next attempt of each begins with a fresh producer, which fences all others and asks the
-        target how far the flow is.
+        After any failure some shards may have been written. So the next attempt of each begins with
+        a fresh producer, which fences all others and asks the target how far the flow is.
         """
         try:
             jobs = self._jobs(plan)
@@ -263,7 +262,7 @@ class FlowProducer:
         elif isinstance(reason, LayoutError):
             self._disordered |= plan.files
         else:
-            self._stage.forget()  # they were rewritten, and vacuumed, since the index saw them
+            self._stage.forget()  # the files were rewritten and vacuumed since the index saw them
         logger.warning(
             "flow %s: workers cannot read the stage's files; Spark reads them: %s",
             self.spec.name,
@@ -289,9 +288,8 @@ class FlowProducer:
         ]
 
     def _with_facts(self, shard: ShardPlan) -> ShardPlan:
-        """Tell the tasks what is not in the map yet, so that the target keeps it in its metadata,
-        together with the ids of generations; and how many records they will read, where that is
-        known."""
+        """Give a shard's plans what is not in the map yet, which the target keeps in its metadata,
+        the ids of generations, and, if known, how many records the tasks will read."""
         partitions = tuple(
             replace(
                 plan,

@@ -1,6 +1,5 @@
 """What a transaction commits beside its records: the flow's position on each target partition, with
-metadata that names what was written since the map was last appended to
-(`offsets.runs.Written`)."""
+metadata that names what was written since the map was last appended to (`offsets.runs.Written`)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,8 +15,8 @@ PositionsBehind = Mapping[TopicAndPartition, tuple[int, str]]
 
 
 class MetadataFull(Exception):
-    """What was written since the map was last appended to does not fit into the group's metadata
-    any more."""
+    """What was written since the map was last appended to no longer fits into the group's
+    metadata."""
 
 
 def metadata_of(plan: PartitionPlan, written: Sequence[Written]) -> str:
@@ -32,8 +31,8 @@ def positions_behind(
     done: Sequence[tuple[Chunk, list[Segment]]],
     written: Mapping[TopicAndPartition, Sequence[Written]],
 ) -> PositionsBehind:
-    """The positions behind chunks that were written; `written` is what each (source topic,
-    partition) had in its metadata before. Raises MetadataFull."""
+    """The positions after written chunks; `written` is what each (source topic, partition) had in
+    its metadata before. Raises MetadataFull."""
     ends: dict[TopicAndPartition, tuple[Chunk, list[Written]]] = {}
     for chunk, segments in done:
         key = chunk.plan.key

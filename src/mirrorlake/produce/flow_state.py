@@ -1,5 +1,5 @@
-"""What the driver of a flow remembers from batch to batch, all of it to be had again from the map
-and the target: where each partition goes on, and which worker wrote each shard last."""
+"""The driver's memory of a flow from batch to batch, which the map and the target can restore:
+where each partition goes on, and which worker wrote each shard last."""
 
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -19,8 +19,8 @@ _PLACE = ("topic", "partition", "generation")
 
 
 class FlowState:
-    """`floors` say where partitions go on, `owners` which worker wrote a shard last, and
-    `unrestored` of which stopped partitions the target may have more than the map."""
+    """`floors` are where partitions go on, `owners` the workers that wrote each shard last, and
+    `unrestored` the stopped partitions of which the target may have more than the map."""
 
     def __init__(
         self,
@@ -32,14 +32,14 @@ class FlowState:
         self.unrestored = set(unrestored)
 
     def begins_generation(self, plan: PartitionPlan) -> bool:
-        """Whether a batch has the first records of a generation of a partition."""
+        """Whether a plan has the first records of a generation of its partition."""
         known = self.floors.get(plan.key, NOTHING_MAPPED)
         return plan.generation > known.generation
 
     def still(
         self, whole: Mapping[PartitionGeneration, MapBehind]
     ) -> dict[PartitionGeneration, MapBehind]:
-        """Those of some partitions whose map is behind the target as before."""
+        """Those of some partitions whose map is still behind the target."""
         floors = {place: self.floors.get(place.topic_partition, NOTHING_MAPPED) for place in whole}
         return {
             place: one
@@ -79,8 +79,8 @@ class FlowState:
                 self.unrestored.discard(PartitionGeneration.from_row(row))
 
     def skip_empty(self, plan: BatchPlan, result: pa.Table) -> None:
-        """Skip the ranges of shards that reported nothing: Spark runs no task where it finds no
-        row, and there is none (`shard_jobs.checked_for_unread`)."""
+        """Skip the ranges of shards that reported nothing: Spark runs no task if it finds no row,
+        and `shard_jobs.checked_for_unread` makes sure that there is none."""
         reported = set(result["shard"].to_pylist())
         shards = [shard for shard in plan.shards if shard.shard not in reported]
         for partition in (partition for shard in shards for partition in shard.partitions):
@@ -91,9 +91,9 @@ class FlowState:
 
 
 class Upcoming:
-    """The partitions of which the stage may hold something above a flow's progress: those that had
-    something at the last plan, and those that got something since. What one of the others has is
-    produced, as long as the flow's progress does not go back."""
+    """The partitions of which the stage may hold records above a flow's progress: those that had
+    some at the last plan, and those that got some since. All other partitions are fully produced,
+    as long as the flow's progress does not go back."""
 
     def __init__(self) -> None:
         self._index: weakref.ref[StageIndex] | None = None
@@ -101,8 +101,8 @@ class Upcoming:
         self._left: Collection[TopicAndPartition] = ()
 
     def among(self, index: StageIndex, cluster: str) -> Collection[TopicAndPartition] | None:
-        """Those of a source cluster; None where all have to be looked at, since the index was
-        built anew."""
+        """The partitions of a source cluster; None if all have to be considered, since the index
+        was built anew."""
         changes, self._changes = self._changes, index.changes
         if self._index is not None and self._index() is index:
             return index.changed_since(cluster, changes).union(self._left)
@@ -110,13 +110,13 @@ class Upcoming:
         return None
 
     def left(self, upcoming: Collection[TopicAndPartition]) -> None:
-        """Note those of a plan."""
+        """Note the partitions of a plan."""
         self._left = upcoming
 
 
 class KnownGenerations:
-    """What the lake notes of generations before it stages their first record; `read` reads all of
-    it, which is done once for each generation that a batch is the first to have."""
+    """The lake's notes of source generations, which precede their first staged record. `read` reads
+    them all, once for each generation that is new in a batch."""
 
     def __init__(self, read: Callable[[], SourceGenerations]) -> None:
         self._read = read
@@ -124,12 +124,12 @@ class KnownGenerations:
         self._met: set[PartitionGeneration] = set()
 
     def refresh(self, partitions: Iterable[PartitionPlan]) -> None:
-        """Read them again if one is new."""
+        """Read the notes again if a plan has a new generation."""
         new = {plan.place for plan in partitions} - self._met
         if new:
             self._known = self._read()
             self._met |= new
 
     def ids(self, key: TopicAndPartition) -> GenerationIds:
-        """Those of a partition."""
+        """The ids of a partition's generations."""
         return self._known.ids(key)

@@ -1,10 +1,10 @@
 """Holes between the end of a flow's map and the stage: records that retention deleted before the
-flow got them, or that landing passed over, since the flows that were there began behind them
-(`start`). Pure.
+flow got them, or that landing passed over because the existing flows began behind them (`start`).
+Pure.
 
-Offsets alone do not show it: a compacted topic, or a transactional producer, leaves gaps that
-nothing is missing from. So what was deleted, or passed over, is noted, and the stage says whether
-it is gone.
+Offsets alone do not show a hole: a compacted topic, or a transactional producer, leaves gaps that
+nothing is missing from. So deletions and passed-over records are noted, and the stage shows whether
+they are gone.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -25,8 +25,8 @@ _NONE = OffsetRanges()
 
 @dataclass(frozen=True)
 class Hole:
-    """Offsets of a generation of a partition, inclusive, within which the flow lacks all that there
-    was."""
+    """Offsets of a generation of a partition, inclusive, within which the flow lacks all records
+    that there were."""
 
     topic: str
     partition: int
@@ -42,12 +42,12 @@ def lacking(
     targets: Mapping[str, TargetGeneration],
     stopped: Collection[PartitionGeneration] = frozenset(),
 ) -> dict[TopicAndPartition, list[Removal]]:
-    """What a flow lacks of what the stage ever lost, or passed over, if that is not there; by
-    partition, in order.
+    """What a flow lacks of all that the stage ever lost or passed over, unless it is there again;
+    by partition, in order.
 
-    A target topic that was made again gets what the stage holds, as the decision says: nothing
-    is lacking there as long as nothing is mapped. Nor is anything of generations that an operator
-    has `stopped`.
+    A target topic that was made again gets what the stage holds, by the operator's decision: it
+    lacks nothing as long as nothing is mapped. Nor does a generation that an operator has
+    `stopped`.
     """
     by_partition: dict[TopicAndPartition, list[Removal]] = {}
     for removal in removals:
@@ -74,14 +74,14 @@ def find_holes(
     accepted: Accepted,
     forgotten: Collection[PartitionGeneration],
 ) -> Iterator[Hole]:
-    """The first hole of each partition that no operator has accepted; of the `forgotten` ones
-    records were staged, though none may be there."""
+    """The first hole of each partition that no operator has accepted. Partitions in `forgotten` had
+    staged records, even if none are there now."""
     for key, removals in sorted(candidates.items()):
         ranges = index.partition(source_cluster, key)
         for removal in removals:
             staged = next(ranges.above(removal.generation, 0), None)
             if staged is None and removal.place not in forgotten:
-                # nothing was landed yet: landing begins where the flows that are there then want it
+                # nothing landed yet: landing will begin where the existing flows want it
                 continue
             hole = _hole(removal, floors.get(key, NOTHING_MAPPED), staged)
             if hole is not None and not accepted.get(removal.place, _NONE).covers(
@@ -93,8 +93,8 @@ def find_holes(
 
 def _hole(removal: Removal, floor: Floor, staged: FileRange | None) -> Hole | None:
     first = max(floor.of_generation(removal.generation).next, removal.first_offset)
-    # What was noted may not have been deleted yet, or only in part; or it was read from the source
-    # again.
+    # The noted records may not have been deleted yet, or only in part; or they were read from the
+    # source again.
     last = removal.below - 1
     if staged is not None and staged.generation == removal.generation:
         last = min(last, staged.first - 1)

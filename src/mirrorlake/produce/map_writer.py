@@ -1,12 +1,12 @@
-"""What was produced, on its way into `offset_map` and `latency`, beside the next batch.
+"""Writes the rows of produced batches into `offset_map` and `latency`, beside the next batch.
 
-A Delta commit takes longer than a small batch, so the rows of finished batches are appended by a
-thread of their own, as many at once as have come together. Until they are there, `unmapped` is part
-of the metadata that the target commits with every position: a crash loses the queue, and the next
-start rebuilds the rows from the target and the stage.
+A Delta commit takes longer than a small batch, so a thread of its own appends the rows of finished
+batches, as many at once as have come together. Until they are there, the metadata that the target
+commits with every position names them as `unmapped`: a crash loses the queue, and the next start
+rebuilds the rows from the target and the stage.
 
-Where the store says that a commit is dear, rows wait for those of later batches
-(`MapStore.rows_wait_seconds`), those behind a pause excepted.
+Where the store finds commits expensive, rows wait for those of later batches
+(`MapStore.rows_wait_seconds`), except after a pause.
 """
 
 import threading
@@ -47,16 +47,16 @@ class MapWriter:
         self._unmapped: dict[TopicAndPartition, list[tuple[int, Written]]] = defaultdict(list)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"map {flow}")
         self._running: Future[None] | None = None
-        #: When what waits is due, of `time.monotonic`.
+        #: When the waiting rows are due, by `time.monotonic`.
         self._due = 0.0
-        #: Whether rows of a batch have come into the map.
+        #: Whether rows of a batch have been appended to the map.
         self.has_mapped = False
         #: Guarded by the lock: whether the running append will check the queue again.
         self._active = False
 
     def add(self, result: pa.Table, batch_id: int, stage_version: int, way: BatchWay) -> None:
-        """Take over what the tasks of a batch reported, and where they ran. Raises what the last
-        append raised."""
+        """Queue what the tasks of a batch reported, and where they ran. Raises the error of the
+        last append."""
         now = datetime.now(timezone.utc)
         common = {"flow": self._flow, "batch_id": batch_id, "produced_at": now}
         rows = _with(map_rows(result), {**common, "stage_version": stage_version})
@@ -72,12 +72,12 @@ class MapWriter:
             self._begin_if_due()
 
     def _begin_if_due(self) -> None:
-        """Have the queue appended, if it waits no longer. The caller has the lock."""
+        """Start an append if the queue has waited long enough. The caller has the lock."""
         if self._queue and self._is_due():
             self._begin()
 
     def _begin(self) -> None:
-        """Have the queue appended, if it is not. The caller has the lock."""
+        """Start an append, unless one is running. The caller has the lock."""
         if not self._active:
             self._active = True
             self._running = self._thread.submit(self._append_all)
@@ -96,16 +96,16 @@ class MapWriter:
             return tuple(add_written([], parts))
 
     def check(self) -> None:
-        """Raise what the last append raised: where no further batch comes, nothing else would say
-        that its rows are not in the map. Nor would anything append what waits."""
+        """Raise the error of the last append, and start one that is due. If no further batch comes,
+        nothing else would do either."""
         with self._lock:
             if self._running is not None and self._running.done():
                 self._running.result()
             self._begin_if_due()
 
     def drain(self) -> None:
-        """Append all that waits, and wait until the queue is empty. Raises what an append
-        raised."""
+        """Append all waiting rows, and wait until the queue is empty. Raises the errors of the
+        appends."""
         self._wait()
         with self._lock:
             if self._queue:
@@ -136,15 +136,15 @@ class MapWriter:
                 for key in list(self._unmapped):
                     left = [entry for entry in self._unmapped[key] if entry[0] > newest]
                     self._unmapped[key] = left
-                    if not left:  # the next one of it may come in a year
+                    if not left:  # the partition's next batch may come in a year
                         del self._unmapped[key]
                 if not (self._queue and self._is_due()):
                     self._active = False
                     return
 
     def _append(self, entries: list[_Entry]) -> None:
-        """Append the rows of some batches, each table in one idempotent commit: the map's first,
-        and no two at once, since a commit of Spark's takes the cores that landing has then."""
+        """Append the rows of some batches, each table in one idempotent commit. The map comes
+        first, and not both at once: a commit by Spark takes the cores that landing needs."""
         newest = entries[-1].batch_id
         of_map = pa.concat_tables(entry.map_rows for entry in entries)
         of_latency = pa.concat_tables(entry.latency_rows for entry in entries)

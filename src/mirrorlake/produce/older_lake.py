@@ -1,10 +1,10 @@
-"""Records that a target took, and of which neither the map nor the metadata of the flow's position
-says where they are: the lake is older than the target, as a backup is, or a disk that lost its
-newest part.
+"""Finds records that a target took, but that neither the map nor the metadata of the flow's
+position locates: the lake is older than the target, like a backup, or a disk that lost its newest
+part.
 
 Landing stages them again, and their content shows where they are: the target's records behind the
-end of the map hold those of the stage in the same order. Where there is just one way in which they
-do, the map's rows are as exact as any.
+end of the map hold those of the stage in the same order. If there is exactly one way to match them,
+the map's rows are as exact as any.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,17 +19,17 @@ from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.encoding import Hops, as_records, as_sent, digests, numbers_of
 from mirrorlake.produce.provenance import Provenance
 
-#: What is wrong, in a sentence.
+#: The problem, in a sentence.
 OLDER = "the lake is older than the target"
-#: What can be done.
+#: The remedy.
 DECIDE = "decide with mirrorlake resolve"
-#: How much of the digest of each record is held, bytes.
+#: How many bytes of each record's digest are held.
 _HELD = 8
 
 
 class ByContent:
     """A partition of which a batch has all that the target took: rows of the stage below
-    `position`, the next source offset that the target names. `lost` is what its metadata names."""
+    `position`, the target's next source offset. `lost` is what its metadata names."""
 
     def __init__(
         self,
@@ -43,18 +43,18 @@ class ByContent:
         if provenance is not None:
             self._hops = Hops(provenance.source_id, provenance.target_id)
         self._staged = _Contents()
-        #: From and to below which target offset the records are; None: the end of the log.
+        #: The target offsets of the records: from, and to below; None: the end of the log.
         self.bounds: tuple[int, int | None] = (
             plan.floor.target or 0,
             lost[-1].target_first + lost[-1].record_count if lost else None,
         )
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Rows of the stage below the position, in the order of their offsets."""
+        """Add rows of the stage below the position, in the order of their offsets."""
         self._staged.add(as_sent(as_records(rows)), self._hops)
 
     def find(self, records: Iterable[pa.RecordBatch]) -> list[Segment]:
-        """Find them among the target's records within `bounds`. Raises MapUnknown."""
+        """Find the added rows among the target's records within `bounds`. Raises MapUnknown."""
         held = _Contents()
         for batch in records:
             held.add(as_records(batch), self._hops)
@@ -79,7 +79,7 @@ class ByContent:
 
 
 class _Contents:
-    """The offsets of records, and what tells their contents apart."""
+    """The offsets of records, and the digests that tell their contents apart."""
 
     def __init__(self) -> None:
         self._offsets, self._digests = [np.empty(0, np.int64)], list[bytes]()
@@ -96,8 +96,7 @@ class _Contents:
 
 
 def _segments(offsets: np.ndarray, targets: np.ndarray) -> Iterator[Segment]:
-    """Segments of records at target offsets, which do not follow each other where a transaction
-    ends."""
+    """Segments of records at target offsets, which are not consecutive where a transaction ends."""
     if len(offsets):
         breaks = np.flatnonzero(np.diff(targets) != 1) + 1
         for part, at in zip(np.split(offsets, breaks), np.split(targets, breaks), strict=True):

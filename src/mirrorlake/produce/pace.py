@@ -1,29 +1,29 @@
-"""How large a transaction may be: as much as the target takes in some seconds, measured on the
-ones before. Pure."""
+"""The size limit of a transaction: as much as the target takes in some seconds, measured on earlier
+ones. Pure."""
 
-#: How long a transaction should last at most, seconds: many times what its end costs, and a small
-#: part of the time after which a broker ends it.
+#: How long a transaction should last at most, seconds: many times the cost of its end, and a small
+#: part of the broker's timeout.
 AIM_SECONDS = 5.0
-#: Bounds of a transaction's size, and what a first one may have, bytes.
+#: Bounds of a transaction's size, and the limit of a first one, bytes.
 SMALLEST, FIRST, LARGEST = 256 << 10, 16 << 20, 128 << 20
 
 
 class Pace:
-    """The size of one producer's next transaction, `limit` bytes.
+    """The size limit of one producer's next transaction, `limit` bytes.
 
     It at most doubles with each transaction that used it, so that a target's first burst, before
-    its quota takes hold, is not taken for its speed; it falls at once to what the last transaction
-    says would last AIM_SECONDS.
+    its quota takes hold, does not count as its speed; it falls at once to the size that, by the
+    last transaction, would last AIM_SECONDS.
     """
 
     def __init__(self) -> None:
         self.limit = FIRST
 
     def measured(self, size: int, seconds: float) -> None:
-        """Take in a transaction that committed `size` bytes within `seconds`.
+        """Learn from a transaction that committed `size` bytes within `seconds`.
 
-        One that was short for its size says nothing about how much a target takes: only a long one,
-        or one that used most of the limit, changes it.
+        One that was short for its size does not show how much a target takes: only a long one, or
+        one that used most of the limit, changes it.
         """
         is_fast = seconds * LARGEST <= size * AIM_SECONDS
         within_aim = LARGEST if is_fast else int(size * AIM_SECONDS / seconds)

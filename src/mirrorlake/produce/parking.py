@@ -1,10 +1,10 @@
 """Records that a target refuses, and that a flow goes on behind (`on_refused: park`).
 
-What is refused is noted before anything behind it is written, so a batch gets as far as its first
-refused record. Where thousands are, a batch for each would be slow: so once one was refused, others
-of the same batch that look like it are tried one by one, each in a transaction that is aborted, and
-all that the target refused are noted at once. How a record looks only says what is worth trying:
-what is parked was refused.
+Refused records are noted before anything behind them is written, so a batch gets as far as its
+first refused record. With thousands of them, a batch for each would be slow. So once one was
+refused, others of the same batch that look like it are tried one by one, each in a transaction that
+is aborted, and all that the target refused are noted at once. Looks only decide what is worth
+trying: every parked record was refused.
 """
 
 import time
@@ -18,10 +18,10 @@ from mirrorlake.kafka.error_classes import NAMES, ErrorClass
 from mirrorlake.lake.row_sizes import bytes_of_each
 from mirrorlake.native.exact import times_of
 
-#: Refusals that are about one record, by Kafka's names; those that are about its size.
+#: Refusals of a single record, by Kafka's names; and those that are about its size.
 RECORD_REFUSALS = frozenset(NAMES[ErrorClass.RECORD])
 SIZE_REFUSALS = frozenset({"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_MSG_SIZE"})
-#: How long a task looks for more of what was refused, seconds.
+#: How long a task looks for more refused records, seconds.
 SEARCH_SECONDS = 20.0
 
 _CODEC = pa.Codec("lz4_raw")
@@ -29,8 +29,8 @@ _CODEC = pa.Codec("lz4_raw")
 
 @dataclass(frozen=True)
 class RefusedRecord:
-    """A record that the target refused: `reason` is Kafka's name of it, `byte_count` is that of key
-    and value."""
+    """A record that the target refused: `reason` is Kafka's name of the error, `byte_count` the
+    size of key and value."""
 
     offset: int
     reason: str
@@ -39,12 +39,11 @@ class RefusedRecord:
 
 @dataclass
 class Search:
-    """Looks for more of what a target refused, in the rows of one partition behind the first
-    refused one.
+    """Looks for more refused records, in the rows of one partition behind the first one.
 
-    `rank` orders records by how likely they are to be refused, for the same reason; those that rank
-    below `bound` are not tried. A record that the target takes raises the bound: so a search that
-    guesses wrong ends soon.
+    `rank` orders records by how likely they are to be refused for the same reason; those below
+    `bound` are not tried. A record that the target takes raises the bound, so a search that guesses
+    wrong ends soon.
     """
 
     reason: str
@@ -77,11 +76,11 @@ class Search:
                 yield at
 
     def was_taken(self) -> None:
-        """The target takes the row that was tried last."""
+        """Note that the target takes the row that was tried last."""
         self.bound = max(self.bound, self.tried + 1)
 
     def _sizes(self, rows: pa.RecordBatch) -> np.ndarray:
-        """Ranks of rows, of which only those that can reach the bound are compressed."""
+        """Ranks of rows; only rows that can reach the bound are compressed."""
         ranks = bytes_of_each(rows)
         large = np.flatnonzero(ranks >= self.bound)
         if len(large):
@@ -90,8 +89,8 @@ class Search:
 
 
 def _compressed(rows: pa.RecordBatch) -> np.ndarray:
-    """About how large each row is when it is sent, which brokers compare with their limit:
-    compressed, or as it is where that is no smaller."""
+    """The approximate sent size of each row, which brokers compare with their limit: compressed, or
+    uncompressed if that is no larger."""
     pairs = zip(rows.column("key"), rows.column("value"), strict=True)
     both = ((key.as_py() or b"") + (value.as_py() or b"") for key, value in pairs)
     return np.array(

@@ -1,24 +1,22 @@
-"""How long a target is waited for: one that is slow is distinguished from one that is gone by its
-acknowledgements."""
+"""How long to wait for a target: its acknowledgements distinguish a slow one from one that is
+gone."""
 
 import time
 
 from confluent_kafka import KafkaError, KafkaException, ThrottleEvent
 
-#: How long the target may be silent, not acknowledge a single record, before the task gives up and
-#: is tried again, seconds. Tasks that wait for a target that is gone hold the cores that other
-#: flows need.
+#: How long the target may not acknowledge a single record before the task gives up and is tried
+#: again, seconds. Tasks that wait for a target that is gone hold the cores that other flows need.
 CALL_SECONDS = 20.0
-#: How long the group's coordinator may take for positions, seconds: where it was lost, librdkafka
-#: waits for longer than it was given (`produce/deadline.py`), and another attempt is what helps.
+#: How long the group's coordinator may take for positions, seconds: if it was lost, librdkafka
+#: waits for longer than its timeout (`produce/deadline.py`), and only another attempt helps.
 OFFSETS_SECONDS = 10.0
 
 
 class Patience:
-    """Distinguishes a target that is slow from one that is gone: as long as acknowledgements come
-    in, it is waited for.
+    """Waits for a target as long as acknowledgements come in: it is slow, and not gone.
 
-    It is also the producer's `throttle_cb`: a broker that holds a client to a quota says for how
+    It is also the producer's `throttle_cb`: a broker that holds a client to a quota reports for how
     long it will not read from it, and is not gone meanwhile.
     """
 
@@ -28,7 +26,7 @@ class Patience:
         self._since = time.monotonic()
 
     def __call__(self, event: ThrottleEvent) -> None:
-        # Answers on other connections, which are not held up, say 0 meanwhile.
+        # Answers on other connections, which are not throttled, report 0 meanwhile.
         self._muted_until = max(self._muted_until, time.monotonic() + event.throttle_time)
 
     def call_seconds(self) -> float:
@@ -36,14 +34,14 @@ class Patience:
         return CALL_SECONDS + self._muted_seconds()
 
     def offsets_seconds(self) -> float:
-        """How long it may take to commit positions, seconds."""
+        """How long a commit of positions may take, seconds."""
         return min(CALL_SECONDS, OFFSETS_SECONDS) + self._muted_seconds()
 
     def _muted_seconds(self) -> float:
         return max(0.0, self._muted_until - time.monotonic())
 
     def start(self) -> None:
-        """The time of silence counts from now on."""
+        """Count the time of silence from now on."""
         self._left, self._since = 0, time.monotonic()
 
     def over(self, left: int) -> bool:

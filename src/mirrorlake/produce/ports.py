@@ -1,7 +1,6 @@
-"""What producing a flow needs of the world around it: the stage, the tables of the map, and
-workers.
+"""The ports of producing a flow: the stage, the tables of the map, and workers.
 
-Spark, Delta and their files are behind these (`lake/stage_index.py`, `lake/map_store.py`,
+Spark, Delta and their files are behind them (`lake/stage_index.py`, `lake/map_store.py`,
 `produce/workers.py`); the simulation in tests/simulation puts memory there.
 """
 
@@ -24,8 +23,9 @@ BatchWay = Literal["short", "long"]
 
 
 class Stage(Protocol):
-    """The stage, as the driver plans from it. `storage` says how its files are opened, see
-    `lake.place.Place.options`; to read them is to read the table as long as it `is_its_files`."""
+    """The stage, as the driver plans from it. `storage` has the options for opening its files, see
+    `lake.place.Place.options`; reading the files is reading the table as long as it
+    `is_its_files`."""
 
     @property
     def storage(self) -> Mapping[str, str] | None: ...
@@ -38,33 +38,33 @@ class Stage(Protocol):
         meanwhile."""
 
     def forget(self) -> None:
-        """Build the index again from the table: files that it names are gone."""
+        """Rebuild the index from the table: files that it names are gone."""
 
     def invalidate(self) -> None:
-        """The same, unless the index follows each commit exactly: another number of records was
-        read than it names."""
+        """Rebuild the index, unless it follows each commit exactly: the number of records read
+        differed from the index."""
 
 
 class MapStore(Protocol):
     """The tables that hold what a flow produced. Rows may wait `rows_wait_seconds` for those of
-    later batches, to come in one commit."""
+    later batches, to share a commit."""
 
     rows_wait_seconds: float
 
     def take_over(self, least: int) -> int:
-        """See to it that no append of a process before is taken any more: what it has on its way to
-        the map is rebuilt by this one. Returns the number, `least` or more, behind which the
-        batches of this one begin."""
+        """Make sure that no append of an earlier process succeeds any more: rows on its way to the
+        map are rebuilt by this one. Returns the number, `least` or more, after which this process's
+        batches begin."""
 
     def check_owner(self) -> None:
         """Raise Fenced if another process has taken over since."""
 
     def produce_tasks(self) -> int | None:
-        """Into how many shards the flow was dealt by the process that produced it last; None if it
-        was not noted."""
+        """The number of shards of the process that produced the flow last; None if it was not
+        noted."""
 
     def note_produce_tasks(self, count: int) -> None:
-        """Note it, before the first record is produced by so many."""
+        """Note the number of shards, before the first record is produced by so many."""
 
     def ends(self) -> tuple[Sequence[MappedEnd], int]:
         """The ends of the flow's map, and the number of its newest batch (-1: none)."""
@@ -77,27 +77,28 @@ class MapStore(Protocol):
         """Append rows of `latency`, once. Raises Fenced."""
 
     def parked(self) -> Sequence[Parked]:
-        """What the flow goes on behind."""
+        """The records that the flow has parked."""
 
     def park(self, rows: Sequence[Parked]) -> None:
-        """Note what it is about to go on behind, each record once however often it is called."""
+        """Note records to be parked, each once, however often it is called."""
 
 
 class Workers(Protocol):
-    """Where the shards of a batch are written: rows of `report.RESULT`, and what failed. Raises
-    what is no task's failure: a worker, and all that its batch's tasks gave, is lost."""
+    """Where the shards of a batch are written; returns rows of `report.RESULT` and the failure of
+    tasks. Raises other failures: a lost worker, with all that the tasks of its batch returned."""
 
     def at_most(self, records: int) -> int:
-        """How many records the next batch may have, where the flow's settings allow so many."""
+        """How many records the next batch may have, given the limit of the flow's settings."""
 
     def can_read_files(self) -> bool:
         """Whether workers may open the stage's files themselves."""
 
     def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, Done]:
-        """Run jobs whose files hold all offsets in order; says where they ran."""
+        """Run jobs whose files hold all offsets in order; returns where they ran, and the
+        results."""
 
     def close(self) -> None:
-        """Let go of the producers that this process has."""
+        """Drop the producers that this process has."""
 
     def count(self, stretches: Sequence[Stretch]) -> Sequence[int]:
         """How many records the stage has of some offsets of the flow's source cluster."""
@@ -105,4 +106,4 @@ class Workers(Protocol):
     def rows(
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
     ) -> tuple[BatchWay, Done]:
-        """Run jobs over sorted rows that Spark reads; says where they ran."""
+        """Run jobs over sorted rows that Spark reads; returns where they ran, and the results."""

@@ -1,8 +1,8 @@
-"""Whether workers can open the stage's files, tried in a process of its own: some schemes end the
+"""Whether workers can open the stage's files, tried in a process of its own: some schemes crash the
 process from C++.
 
-It is asked once per place (scheme and host, as `abfss://container@account`) and driver, where the
-workers run: what they may reach, and with which credentials, is not what the driver may.
+It is tried once per place (scheme and host, as `abfss://container@account`) and driver, in a
+worker: what workers may reach, and with which credentials, differs from the driver.
 """
 
 import logging
@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 
 #: How long opening one file may take, seconds.
 PROBE_SECONDS = 30.0
-#: How the process ends where the file is gone; Python itself ends with 1 or 2, a signal with a
-#: negative number.
+#: The exit code of the process if the file is gone; Python itself exits with 1 or 2, and a signal
+#: gives a negative number.
 _GONE = 3
 _OPEN = f"""
 import sys
@@ -41,8 +41,8 @@ _lock = Lock()
 
 
 def files_readable(spark: "SparkSession", uri: str) -> bool:
-    """Whether the session's workers can open a file of the stage, and so its others. Says in the
-    log why they cannot.
+    """Whether the session's workers can open a file of the stage, and so its others. Logs why they
+    cannot.
 
     A local path is not tried: opening it can fail, but kills no process.
     """
@@ -87,7 +87,7 @@ def why_unreadable(uri: str, seconds: float = PROBE_SECONDS) -> str | None:
         )
     except subprocess.TimeoutExpired:
         return f"no answer within {seconds:.0f} s"
-    if done.returncode in (0, _GONE):  # one that is gone says nothing about the others
+    if done.returncode in (0, _GONE):  # a file that is gone says nothing about the others
         return None
     lines = done.stderr.decode(errors="replace").strip().splitlines()
     ended = f"ended by {signal.Signals(-done.returncode).name}: " if done.returncode < 0 else ""

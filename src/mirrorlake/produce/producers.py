@@ -1,4 +1,4 @@
-"""Who takes records to the target: the native producer, or, where it cannot be used,
+"""Chooses the producer that brings records to the target: the native one or, if it cannot be used,
 confluent-kafka's own."""
 
 import logging

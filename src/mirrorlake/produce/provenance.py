@@ -34,7 +34,7 @@ class Provenance:
 
     @property
     def removed(self) -> str | None:
-        """The name of headers that no record goes on with."""
+        """The name of the headers that are dropped from each record."""
         return HEADER if self.strip else None
 
 
@@ -45,7 +45,7 @@ def without_echoes(rows: PlannedRows, provenance: Provenance | None) -> PlannedR
         return
     for plan, chunk in rows:
         headers = chunk.column("headers")
-        # most chunks have few rows, none of them marked: they cost no more than a look
+        # most chunks have few rows, none of them marked: a check is all that they cost
         if _is_any_marked(headers):
             chunk = chunk.filter(pa.array(~came_from(headers, provenance.target_id)))
         if chunk.num_rows:
@@ -60,8 +60,8 @@ def _is_any_marked(headers: pa.Array) -> bool:
 
 
 def came_from(headers: pa.Array, cluster_id: str) -> np.ndarray:
-    """For each row, whether one of its headers says that it came from this cluster. A header's name
-    is a text, or bytes."""
+    """For each row, whether one of its headers names this cluster as its origin. A header's name is
+    a text, or bytes."""
     pairs, ours = pc.list_flatten(headers), {"key": HEADER.encode(), "value": cluster_id.encode()}
     columns = {name: pc.struct_field(pairs, name) for name in ours}
     marked = pc.and_(
@@ -79,8 +79,8 @@ def may_be_of(
     provenance: Provenance | None,
     mark: tuple[str, bytes] | None,
 ) -> bool:
-    """Whether a record at the target may have been written by a flow with this provenance, and this
-    mark. One whose headers are not known, as `kafka.log.Log` has it, may."""
+    """Whether a flow with this provenance and mark may have written a record at the target. True if
+    its headers are unknown, as `kafka.log.Log` may have it."""
     if (None, None) in headers:
         return True
     if mark is not None and mark not in headers:

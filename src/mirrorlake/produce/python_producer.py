@@ -1,9 +1,9 @@
-"""`record_producer.RecordProducer` by confluent-kafka: records become Python's objects, handed over
+"""`record_producer.RecordProducer` by confluent-kafka: records become Python objects, handed over
 by a loop in C.
 
-Its target offsets follow from few acknowledgements: those of rows that were sent together are
-consecutive unless another producer writes into the partition, so the first and the last one give
-them all.
+Its target offsets follow from few acknowledgements: rows that were sent together get consecutive
+offsets unless another producer writes into the partition, so the first and the last one give them
+all.
 """
 
 import logging
@@ -48,8 +48,8 @@ class PythonProducer:
     ) -> None:
         self._producer = Producer({**settings, "logger": lines, "throttle_cb": throttle})
         self._group = group
-        #: Whether each row's acknowledgement is asked for: without transactions nothing can be sent
-        #: once more.
+        #: Whether to ask for each row's acknowledgement: without transactions nothing can be sent
+        #: again.
         self.ask_each = "transactional.id" not in settings
         self._ask_each_for_now = False
         self.init_transactions = self._producer.init_transactions
@@ -60,20 +60,20 @@ class PythonProducer:
     def send_offsets_to_transaction(
         self, offsets: Mapping[TopicAndPartition, tuple[int, str]], group: str, seconds: float
     ) -> None:
-        """Commit positions of the group, with their metadata, with the transaction."""
+        """Commit positions of the group, with their metadata, in the transaction."""
         places = [TopicPartition(*place, *position) for place, position in offsets.items()]
         self._producer.send_offsets_to_transaction(
             places, self._group.consumer_group_metadata(), seconds
         )
 
     def commit_transaction(self, seconds: float) -> None:
-        """Commit."""
+        """Commit the transaction."""
         self._producer.commit_transaction(seconds)
         if self._ask_each_for_now:
             self.ask_each = self._ask_each_for_now = False
 
     def failure(self) -> KafkaError | None:
-        """Why the open transaction can only be aborted; None where it can go on."""
+        """The error after which the open transaction can only be aborted; None if it can go on."""
         return failure_of(self._producer)
 
     def look_closer(self) -> None:
@@ -89,7 +89,7 @@ class PythonProducer:
         added: tuple[str, bytes] | None,
         removed: str | None,
     ) -> "list[PythonShipment]":
-        """Rows of some partitions made ready to be sent."""
+        """Make rows of some partitions ready to be sent."""
         return [
             PythonShipment(
                 self,
@@ -106,7 +106,7 @@ class PythonProducer:
         ]
 
     def refresh(self, topic: str | None, seconds: float) -> None:
-        """Ask a broker how a topic is now, or all are."""
+        """Ask a broker for the metadata of a topic, or of all."""
         self._producer.list_topics(topic, timeout=seconds)
 
     def __len__(self) -> int:
@@ -114,7 +114,7 @@ class PythonProducer:
 
 
 class PythonShipment:
-    """See `record_producer.Shipment`."""
+    """Implements `record_producer.Shipment`."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class PythonShipment:
             _objects(rows.column("key")),
             repeat(partition),
             self._callbacks(self._count),
-            # on_delivery by position: the argument before, its deprecated name, is what counts
+            # on_delivery by position: what counts is the argument before, its deprecated name
             repeat(None),
             times_to_send(rows).tolist(),
             _headers(headers_of(rows), added, removed),
@@ -151,8 +151,8 @@ class PythonShipment:
         return int(self._count - len(self._values))
 
     def send(self) -> None:
-        """Hand over the rows that were not taken yet: where most of a worker's time goes, so the
-        loop is one in C."""
+        """Hand over the rows that were not taken yet. Most of a worker's time goes here, so the
+        loop runs in C."""
         left = iter(self._values)
         try:
             deque(map(self._produce, repeat(self._topic), left, *self._columns), maxlen=0)
@@ -170,8 +170,8 @@ class PythonShipment:
         return self._codes
 
     def offsets(self) -> np.ndarray:
-        """The offset of each row. Raises OffsetsUnknown where they are not consecutive, and were
-        not all asked for."""
+        """The offset of each row. Raises OffsetsUnknown if they are not consecutive, and not all
+        were asked for."""
         if self._ask_each or bool(np.any(self._targets < 0)):
             return self._targets
         first, last = self._targets.tolist()
@@ -182,7 +182,7 @@ class PythonShipment:
         return np.arange(first, last + 1)
 
     def _callbacks(self, count: int) -> list[Callable[[KafkaError | None, Message], None] | None]:
-        """What to call when a row is acknowledged: for the first and the last row, or for each."""
+        """The acknowledgement callbacks: for the first and the last row, or for each."""
 
         def into(row: int, slots: int | slice) -> Callable[[KafkaError | None, Message], None]:
             def acknowledged(error: KafkaError | None, message: Message) -> None:
@@ -203,7 +203,7 @@ class PythonShipment:
 
 
 def _objects(column: pa.Array) -> list[Any] | Iterator[None]:
-    """A column as Python's objects; nothing is made where all are null, as keys often are."""
+    """A column as Python objects; none are made if all are null, as keys often are."""
     return repeat(None) if column.null_count == len(column) else column.to_pylist()
 
 

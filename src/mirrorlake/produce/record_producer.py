@@ -1,8 +1,8 @@
 """What writing a shard needs of a producer: rows in, Kafka transactions out, and the target offset
 of every row.
 
-`native/producer.py` and `produce/python_producer.py` are such; `produce/producers.py` says which
-one is taken.
+`native/producer.py` and `produce/python_producer.py` implement it; `produce/producers.py` chooses
+one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,8 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 
 class OffsetsUnknown(Exception):
-    """What was sent must not be committed: what became of some of it is not known. Sent again, it
-    will be. `refused` says whether rows were refused."""
+    """The sent records must not be committed: it is unknown what became of some. If they are sent
+    again, it will be known. `refused`: whether rows were refused."""
 
     def __init__(self, refused: bool = False) -> None:
         super().__init__()
@@ -25,8 +25,8 @@ class OffsetsUnknown(Exception):
 
 
 class Shipment(Protocol):
-    """Rows of one partition on their way to it. `taken` is how many were handed over: the first
-    ones. What was refused is `exact` where each refused row is known; else another attempt knows
+    """Rows of one partition on their way to it. `taken` counts those that were handed over, from
+    the first on. Refusals are `exact` if each refused row is known; else another attempt shows it
     (`RecordProducer.look_closer`)."""
 
     @property
@@ -38,13 +38,12 @@ class Shipment(Protocol):
     def send(self) -> None:
         """Hand over the rows that were not taken yet.
 
-        Raises BufferError where the producer's queue is full, else KafkaException for the row that
-        it does not take; another call goes on with it.
+        Raises BufferError if the producer's queue is full, or KafkaException for a row that it does
+        not take; another call goes on from there.
         """
 
     def refused(self) -> np.ndarray | None:
-        """The code of the error of each row that was refused, 0 for the others; None where none
-        was."""
+        """The error code of each refused row, 0 for the others; None if none was refused."""
 
     def offsets(self) -> np.ndarray:
         """The target's offset of each row, below 0 where it is not acknowledged. Raises
@@ -52,11 +51,11 @@ class Shipment(Protocol):
 
 
 class RecordProducer(Protocol):
-    """A producer of rows; what `confluent_kafka.Producer` has too it has under that name, with
-    those errors."""
+    """A producer of rows. Methods of `confluent_kafka.Producer` have the same names and errors
+    here."""
 
     def init_transactions(self, seconds: float) -> None:
-        """Fence the producer that had this `transactional.id`, and end what they left open."""
+        """Fence the producer that had this `transactional.id`, and end its open transaction."""
 
     def begin_transaction(self) -> None:
         """Begin a transaction."""
@@ -64,20 +63,20 @@ class RecordProducer(Protocol):
     def send_offsets_to_transaction(
         self, offsets: Mapping[TopicAndPartition, tuple[int, str]], group: str, seconds: float
     ) -> None:
-        """Commit positions of a group, with their metadata, with the transaction."""
+        """Commit positions of a group, with their metadata, in the transaction."""
 
     def commit_transaction(self, seconds: float) -> None:
-        """Commit."""
+        """Commit the transaction."""
 
     def abort_transaction(self, seconds: float) -> None:
-        """Abort."""
+        """Abort the transaction."""
 
     def failure(self) -> KafkaError | None:
         """The first error after which the open transaction can only be aborted; None where there
         was none."""
 
     def look_closer(self) -> None:
-        """Ask for what becomes of each row until a transaction is committed: shipments are `exact`
+        """Ask for the outcome of each row until a transaction is committed: shipments are `exact`
         then."""
 
     def shipments(
@@ -88,8 +87,9 @@ class RecordProducer(Protocol):
         added: tuple[str, bytes] | None,
         removed: str | None,
     ) -> Sequence[Shipment]:
-        """Rows of some partitions, `counts` of each behind one another, made ready to be sent:
-        `added` is a header that each record gets, `removed` the name of those that go."""
+        """Make rows of some partitions ready to be sent, `counts` of each one after another;
+        `added` is a header that each record gets, `removed` the name of headers that are
+        dropped."""
 
     def flush(self, seconds: float) -> int:
         """Wait until all rows are acknowledged; returns how many are not when the time is over."""
@@ -98,7 +98,7 @@ class RecordProducer(Protocol):
         """Serve acknowledgements."""
 
     def refresh(self, topic: str | None, seconds: float) -> None:
-        """Ask a broker how a topic is now, or anything at all. Raises KafkaException when none
+        """Ask a broker for a topic's metadata, or for any answer. Raises KafkaException if none
         answers."""
 
     def __len__(self) -> int:

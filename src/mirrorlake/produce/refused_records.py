@@ -1,7 +1,7 @@
-"""What the driver makes of records that a target refused: parked, or reported.
+"""How the driver handles records that a target refused: it parks or reports them.
 
-What is parked is noted before anything behind it is produced. Who dies in between finds it refused
-once more, or noted.
+Parked records are noted before anything behind them is produced. If the process dies in between,
+the next one finds them noted, or has them refused once more.
 """
 
 import logging
@@ -49,8 +49,8 @@ class RefusedRecords:
         self._parked = ParkedOffsets(store.parked())
 
     def skipped(self, plans: Iterable[PartitionPlan], spec: FlowSpec) -> Skipped:
-        """What a batch leaves out of partitions: what an operator gave up, what is parked and what
-        was forgotten."""
+        """The offsets that a batch leaves out of partitions: those that an operator gave up, and
+        those that are parked or forgotten."""
         skipped = {}
         for plan in plans:
             place = MirroredPartition(*plan.place, plan.target_topic, plan.floor.target_generation)
@@ -65,11 +65,12 @@ class RefusedRecords:
         return skipped
 
     def take(self, result: pa.Table, spec: FlowSpec) -> FlowSpec:
-        """Park what was refused, where that is wanted. Returns how the flow goes on: without the
-        partitions of all else, except those that another codec may help, which are tried again, and
-        those whose map is behind, which are once the stage has all that the target took.
+        """Park refused records where the flow wants that. Returns the spec to go on with: without
+        all other refused partitions, except those that another codec may help, which are tried
+        again, and those whose map is behind, which go on once the stage has all that the target
+        took.
 
-        Raises what was refused where no operator is to hear of it.
+        Raises the refusal if the spec has no `on_refused`.
         """
         rows = result.filter(pc.is_valid(result["refused_first"])).to_pylist()
         if not rows:
@@ -128,8 +129,7 @@ def _parks(spec: FlowSpec, row: Mapping[str, Any]) -> bool:
 
 
 def _refusal(row: Mapping[str, Any], codec: str) -> TargetRefused:
-    """What a partition stopped for, as an error; `codec` is the one by which its records were
-    compressed."""
+    """The error that stopped a partition; `codec` is the one that compressed its records."""
     place = {name: row[name] for name in _PLACE}
     place |= {"first_offset": row["refused_first"], "last_offset": row["refused_last"]}
     if row["refused_kind"] == TargetLost.incident_kind:

@@ -1,4 +1,4 @@
-"""What a produce task knows of its partitions while it writes, and the table that it reports at the
+"""The state of a produce task's partitions while it writes, and the table that it reports at the
 end."""
 
 from collections.abc import Iterable, Sequence
@@ -53,9 +53,9 @@ RESULT = pa.schema(
 
 @dataclass(frozen=True)
 class Refused:
-    """Source offsets (inclusive) at which a partition stopped, why, and the kind of incident that
-    it is; nothing behind `first` was written. `target` is the target offset from which on the
-    target has lost records, or below which is what an older lake does not know."""
+    """The source offsets (inclusive) at which a partition stopped, the reason, and the kind of its
+    incident; nothing behind `first` was written. `target` is the target offset from which on the
+    target has lost records, or below which lies what an older lake does not know."""
 
     first: int
     last: int
@@ -64,14 +64,13 @@ class Refused:
     target: int | None = None
 
     def columns(self) -> dict[str, object]:
-        """As columns of RESULT."""
+        """The values as columns of RESULT."""
         return {f"refused_{name}": value for name, value in vars(self).items()}
 
 
 @dataclass
 class Ended:
-    """How many transactions of a shard were committed, and how many were aborted by its own
-    producer."""
+    """How many transactions of a shard were committed, and how many its own producer aborted."""
 
     transactions: int = 0
     aborts: int = 0
@@ -79,12 +78,12 @@ class Ended:
 
 @dataclass
 class Progress:
-    """What a task knows of one partition: the position that the target has, what was written since
-    the map was last appended to, which of that was lost with a process, and what is written now.
-    `recovered` is what was found of what was lost, once it was looked for; `by_content` looks for
-    it where the metadata of the position does not say it. `refused_records` were refused by
-    themselves: the first one, and, where the flow parks, those that `search` finds behind it.
-    `landing` and `replication` are how late each record was landed and acknowledged,
+    """The state of one partition in a task: the target's position, what was `written` since the map
+    was last appended to, what of that was `lost` with a process, and the `segments` written now.
+    `recovered` is what was found of the lost records, once they were looked for; `by_content` looks
+    for them if the metadata of the position does not name them. `refused_records` were refused for
+    themselves: the first one and, if the flow parks, those that `search` finds behind it. `landing`
+    and `replication` are each record's latencies until it was landed and acknowledged,
     microseconds."""
 
     plan: PartitionPlan
@@ -105,7 +104,7 @@ class Progress:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether the partition stopped since it is not known where the target has some of it."""
+        """Whether the partition stopped because it is unknown where the target has some of it."""
         kinds = (MapBehind.incident_kind, MapUnknown.incident_kind)
         return self.refused is not None and self.refused.kind in kinds
 
@@ -115,11 +114,11 @@ class Progress:
 
 
 def measure(state: Progress, rows: pa.RecordBatch, acknowledged_ms: int) -> None:
-    """Count rows that the target acknowledged, and how late they were landed and acknowledged. A
-    batch may have few rows of each of hundreds of partitions, so what costs the same for a row as
-    for a million is left out."""
+    """Count rows that the target acknowledged, and their latencies. A batch may have few rows of
+    each of hundreds of partitions, so this avoids calls whose cost does not depend on the row
+    count."""
     sent, landed = (_microseconds(rows.column(name)) for name in ("timestamp", "landed_at"))
-    if sent.null_count:  # a time that the stage has beside is none of a clock
+    if sent.null_count:  # a timestamp outside of the column's range is no time of a clock
         landed, sent = landed.filter(sent.is_valid()), sent.drop_null()
     if len(sent):
         sent_at = sent.to_numpy(zero_copy_only=False)
@@ -129,7 +128,7 @@ def measure(state: Progress, rows: pa.RecordBatch, acknowledged_ms: int) -> None
 
 
 def _microseconds(times: pa.Array) -> pa.Array:
-    """Times as numbers: nothing is converted of what the stage has."""
+    """Times as numbers, without a conversion of the stage's own."""
     if times.type.unit != "us":
         times = times.cast(pa.timestamp("us"))
     return times.view(pa.int64())
@@ -142,12 +141,12 @@ def result_of(
     complete: bool,
     ended: Ended | None = None,
 ) -> pa.RecordBatch:
-    """One row of RESULT per partition. `complete` is false when rows of the shard were left for the
-    next batch; what `ended` in the shard stands in its first row.
+    """One row of RESULT per partition. `complete` is false if rows of the shard were left for the
+    next batch; the shard's first row has the counts of `ended`.
 
-    `reached` is the next source offset to read: all below it is at the target, or was left out on
-    purpose. `recovering` says that the target has more than was rebuilt: the next batch has to ask
-    for positions again.
+    `reached` is the next source offset to read: everything below is at the target, or was left out
+    on purpose. `recovering` means that the target has more than was rebuilt: the next batch has to
+    ask for positions again.
     """
     rows = [
         {"shard": shard, "worker": worker, "complete": complete, **_partition_row(state, complete)}
@@ -188,15 +187,15 @@ def _partition_row(state: Progress, complete: bool) -> dict[str, object]:
 def _reached(state: Progress, segments: Sequence[Segment], recovering: bool, complete: bool) -> int:
     """The next source offset to read of a partition."""
     if complete and state.refused is None:
-        # What lies below the target's position without leaving anything to rebuild was left out on
+        # Below the target's position with nothing to rebuild: these offsets were left out on
         # purpose.
         return state.plan.last + 1 if recovering else max(state.plan.last + 1, state.position)
     return segments[-1].source_last + 1 if segments else state.plan.first
 
 
 def _percentiles(kind: str, parts: Sequence[np.ndarray]) -> dict[str, object]:
-    """LATENCY of values in microseconds; percentiles lie between two values, as numpy's do, whose
-    function takes longer than all the rest of a partition with few rows."""
+    """LATENCY of values in microseconds. Percentiles are interpolated as in numpy, whose function
+    takes longer than all the rest for a partition with few rows."""
     if not parts:
         return {}
     joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -218,7 +217,7 @@ def _names(kind: str) -> tuple[str, ...]:
 
 @lru_cache(2 * FEW)
 def _places(count: int) -> tuple[tuple[int, int, float], ...]:
-    """Between which two of so many sorted values, and how far behind the first, the percentiles of
-    LATENCY lie."""
+    """For each percentile of LATENCY among `count` sorted values: the two values that it lies
+    between, and its distance from the first."""
     places = [share * (count - 1) for share in (0.0, 0.5, 0.95, 0.99, 1.0)]
     return tuple((int(at), min(int(at) + 1, count - 1), at - int(at)) for at in places)

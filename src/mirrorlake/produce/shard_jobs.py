@@ -1,4 +1,4 @@
-"""What the driver of a flow gives its tasks, and what it makes of those that say nothing."""
+"""The jobs of a flow's tasks, and the check of tasks that report nothing."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from mirrorlake.spark.tasks import Done
 
 
 def target_of(spec: FlowSpec, codecs: Codecs, shard: int, fencing_token: int = 0) -> Target:
-    """What a shard of a flow writes to, and as whom."""
+    """The target of a flow's shard, and its names there."""
     name = spec.name_at_target
     return Target(
         spec.client,
@@ -31,7 +31,7 @@ def target_of(spec: FlowSpec, codecs: Codecs, shard: int, fencing_token: int = 0
 
 
 def foreign_from(spec: FlowSpec, shard: ShardPlan) -> dict[TopicAndPartition, int]:
-    """From which target offset on records may be the flow's own without being mapped, where
+    """The target offset from which on records may be the flow's own without being mapped, where
     that is known."""
     starts: dict[TopicAndPartition, int] = {}
     for plan in shard.partitions:
@@ -49,7 +49,7 @@ def foreign_from(spec: FlowSpec, shard: ShardPlan) -> dict[TopicAndPartition, in
 def narrowed_jobs(
     jobs: Sequence[ShardJob], count: Callable[[Sequence[Stretch]], Sequence[int]]
 ) -> list[ShardJob]:
-    """The same of rows that Spark reads, which are those of the plans and no others."""
+    """The jobs for rows that Spark reads, which are those of the plans and no others."""
     plans = [plan for job in jobs for plan in job.plan.partitions]
     by_key = {plan.key: plan for plan in narrowed(plans, count)}
     return [
@@ -64,7 +64,7 @@ def narrowed_jobs(
 
 
 def checked_for_unread(jobs: Sequence[ShardJob], done: Done) -> Done:
-    """The same, failed where a shard reported nothing that had something to read."""
+    """The result, marked as failed if a shard that had records to read reported nothing."""
     reported = set(done.rows["shard"].to_pylist())
     try:
         for job in jobs:

@@ -28,20 +28,20 @@ from mirrorlake.produce.report import Progress, Refused, measure
 from mirrorlake.produce.skipped import PlannedRows
 from mirrorlake.produce.writer import ShardWriter, TooSlow
 
-#: A transaction ends when it holds this many records, or the bytes (Arrow's size of the rows) that
-#: the target takes in some seconds (`produce/pace.py`). A worker waits at each end, so few of them
-#: are quicker; for records of more than 200 B it is the bytes that count.
+#: A transaction ends at this many records, or at the bytes (Arrow's size of the rows) that the
+#: target takes in some seconds (`produce/pace.py`). A worker waits at each end, so fewer are
+#: faster; for records of more than 200 B the bytes decide.
 TRANSACTION_RECORDS = 600_000
-#: How long a task writes, seconds, before it leaves the rest to the next batch: the map shows how
-#: far a slow target is, and a run that is stopped does not have to wait for millions of
+#: How long a task writes, seconds, before it leaves the rest to the next batch: so the map shows
+#: how far a slow target is, and a run that is stopped does not have to wait for millions of
 #: records.
 TASK_SECONDS = 30.0
-#: Fewer records than these are not divided for the sake of metadata.
+#: Chunks of fewer records are not divided to make their metadata fit.
 _UNDIVIDED = 64
 
 
 class ShardWriting:
-    """What a task does with rows: `progress` is where each source partition stands, and is kept."""
+    """How a task writes rows; it keeps `progress`, the state of each source partition."""
 
     def __init__(self, writer: ShardWriter, progress: Mapping[TopicAndPartition, Progress]) -> None:
         self._writer, self._progress = writer, progress
@@ -65,7 +65,7 @@ class ShardWriting:
         return not pending or self._commit(pending)
 
     def _new_rows(self, state: Progress, batch: pa.RecordBatch) -> Iterator[Chunk]:
-        """Put aside what the target has already; yield the rest."""
+        """Put aside the rows that the target has already; yield the rest."""
         offsets = batch.column("offset").to_numpy(zero_copy_only=False)
         known = int(np.searchsorted(offsets, state.position))
         if known:
@@ -75,25 +75,25 @@ class ShardWriting:
             yield Chunk(state.plan, batch.slice(known), offsets[known:])
 
     def skip_left_out(self) -> None:
-        """Move the committed positions behind what was left out on purpose (records that were on
-        the target already, or that an operator gave up): it has no row in the map, and would be
+        """Move the committed positions behind records that were left out on purpose (they were on
+        the target already, or an operator gave them up): these have no row in the map, and would be
         read again at every start."""
         ends = []
         for state in self._progress.values():
             end, position = state.plan.last + 1, state.written_end(state.position)
             if state.refused is None and end > position and not state.plan.restores_only:
                 ends.append((state.plan, end, state.written))
-        # Else they move with a later batch, when the map has what is unmapped now, or without the
-        # topic.
+        # Else they move with a later batch: once the map has the unmapped rows, or without the
+        # denied topic.
         with suppress(MetadataFull, TopicDenied):
             if ends:
                 self._writer.commit_positions(ends)
 
     def _commit(self, chunks: Collection[Chunk]) -> bool:
-        """Write chunks, in more transactions if one would not do. False when the metadata is full.
+        """Write chunks, in several transactions if one does not do. False if the metadata is full.
 
         A partition with a refused record stops in front of it, and what is behind is only searched
-        for more of its kind; the others go on.
+        for more such records; the others go on.
         """
         open_chunks = []
         for chunk in chunks:
@@ -131,12 +131,12 @@ class ShardWriting:
         return True
 
     def _commit_each(self, *parts: Collection[Chunk]) -> bool:
-        """The same of some parts, as long as all of one is written."""
+        """Commit some parts one after another, as long as each is written in full."""
         return all(self._commit(part) for part in parts if part)
 
     def _write_around(self, chunks: list[Chunk], refusal: TargetRefused) -> bool:
-        """Write what the target does take: the other partitions, and of this one all in front of
-        the refused record."""
+        """Write what the target does take: the other partitions, and the rows in front of the
+        refused record."""
         key = refusal.topic_partition
         mine = [chunk for chunk in chunks if chunk.plan.key == key]
         others = [chunk for chunk in chunks if chunk.plan.key != key]
@@ -151,8 +151,8 @@ class ShardWriting:
         if not self._commit_each([*others, *front]):
             return False
         if record_count(mine) > 1:
-            # What went in one batch with a refused record is refused with it, of other files of the
-            # stage too: only one that is refused alone is meant.
+            # Records that share a batch with a refused one are refused with it, also from other
+            # files of the stage: only one that is refused alone is meant.
             parts = halves_of(refused) if record_count(refused) > 1 else (refused,)
             return self._commit_each(*parts, behind)
         (one,), reason = refused, str(refusal.reason)
@@ -164,8 +164,8 @@ class ShardWriting:
         return True
 
     def _write_without_topic(self, chunks: list[Chunk], denied: TopicDenied) -> bool:
-        """Write what is of other topics than those that the target does not take. Where it does not
-        say which these are, it is asked for the rights on all."""
+        """Write the chunks of all topics but those that the target denies. If it does not say which
+        these are, ask for the rights on all."""
         refused = {topic: self._why(denied, name) for topic, name in denied.names.items()}
         if not refused:
             sources = {chunk.plan.target_topic: chunk.plan.topic for chunk in chunks}
@@ -183,37 +183,37 @@ class ShardWriting:
         return self._commit_each([chunk for chunk in chunks if chunk.plan.topic not in refused])
 
     def _why(self, denied: TopicDenied, name: str) -> str:
-        """Why the target does not take a topic that it knows by this name, and what helps."""
+        """Why the target denies a topic that it knows by this name, and what helps."""
         if denied.error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             who, right = principal_of(self._writer.target.client), denied.right
             return f"{who} may not {right} topic {name}; grant that, and it goes on by itself"
         return f"it refuses topic {name}: {denied.error.str()}; it is tried again"
 
     def _search(self, state: Progress, search: Search, chunk: Chunk) -> None:
-        """Find more records that the target refuses, behind the first one. Nothing is written."""
+        """Find more refused records behind the first one. Nothing is written."""
         for at in search.suspects(chunk.rows):
             one = Chunk(chunk.plan, chunk.rows.slice(at, 1), chunk.offsets[at : at + 1])
             try:
                 refusal = self._writer.refusal_of(one)
             except TopicDenied:
-                state.search = None  # the next batch tells of it
+                state.search = None  # the next batch reports it
                 return
             if refusal is None:
                 search.was_taken()
             elif refusal.reason in RECORD_REFUSALS:
                 state.refused_records.append(_record(one, refusal.reason))
             else:
-                state.search = None  # the topic was made again: the next batch tells of it
+                state.search = None  # the topic was made again: the next batch reports it
                 return
 
 
 def _record(chunk: Chunk, reason: str) -> RefusedRecord:
-    """The one record of a chunk, as refused."""
+    """The single record of a chunk, as a refused one."""
     return RefusedRecord(int(chunk.offsets[0]), reason, int(bytes_of_each(chunk.rows)[0]))
 
 
 def put_aside(state: Progress, rows: pa.RecordBatch, offsets: np.ndarray) -> None:
-    """Rows of a partition that are below the position that the target has."""
+    """Keep rows of a partition below the target's position, for rebuilding their map rows."""
     state.rebuilt.append(offsets)
     if state.by_content is not None:
         state.by_content.add(rows)
@@ -221,8 +221,9 @@ def put_aside(state: Progress, rows: pa.RecordBatch, offsets: np.ndarray) -> Non
 
 
 def recover(state: Progress, log: ShardWriter) -> None:
-    """Find where the target has what was put aside, once: by the metadata of the position, else by
-    content. A partition of which that is not known stops in front of it. Raises what `log` does."""
+    """Find, once, where the target has the rows that were put aside: by the metadata of the
+    position, else by content. If that fails, the partition stops in front of them. Raises the
+    errors of `log`."""
     if state.recovered is not None or state.is_unknown:
         return
     plan, last = state.plan, state.position - 1

@@ -11,12 +11,12 @@ from mirrorlake.produce.batch import PartitionPlan
 
 #: By source partition: ranges of offsets, first and last inclusive.
 Skipped = Mapping[TopicAndPartition, tuple[tuple[int, int], ...]]
-#: Rows of a shard, each batch with the plan of the partition that it is of.
+#: Rows of a shard, each batch with the plan of its partition.
 PlannedRows = Iterator[tuple[PartitionPlan, pa.RecordBatch]]
 
 
 def without_skipped(rows: PlannedRows, skipped: Skipped) -> PlannedRows:
-    """Leave out what is skipped. It stays in the stage and gets no row in the map."""
+    """Leave out skipped records. They stay in the stage and get no row in the map."""
     wanted_not = {key: merged(ranges) for key, ranges in skipped.items() if ranges}
     for plan, chunk in rows:
         if ranges := wanted_not.get(plan.key):

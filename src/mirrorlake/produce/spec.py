@@ -1,4 +1,4 @@
-"""What producing a flow needs to know."""
+"""The specification of a flow to produce."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,22 +15,22 @@ from mirrorlake.produce.provenance import Provenance
 @dataclass(frozen=True)
 class FlowSpec:
     """One flow. `client` and `producer` are rendered librdkafka settings with secrets;
-    `name_at_target` is the group of its positions, and what its transactional ids begin with.
+    `name_at_target` is the group of its positions, and the prefix of its transactional ids.
 
     `remote_topic` gives None for a topic that is not to be produced (not selected, paused, refused
     by its name). `blocked` are partitions that wait for an operator, `stopped` generations of
     partitions that one has stopped, and `skipped` offsets that one gave up. For those in
-    `known_foreign` an operator decided that what lies in the target behind the map's end is not the
-    flow's, when the flow went on at this source offset. `targets` are the living generations of
-    target topics. `mark` is a header that each of its records has when it comes from the stage:
-    what is without it at the target is another's. With `parks`, and in the offsets of `park_at`, it
-    goes on behind single records that the target refuses; `on_parked` hears in which partitions.
-    Of those in `whole` the map is behind the target: all up to where that is goes into one batch,
-    once it is staged. Those in `again` are produced again from the end of the map on, since where
-    the target has them, below this offset, is not known. `forgotten` are offsets that `forget`
-    noted. `starts` are the first offsets that it mirrors of what was there before it. `counted`:
-    the workers read all that the stage holds of a range, and not a selection. `generations` reads
-    all that the source's topics have had.
+    `known_foreign` an operator decided, when the flow was at this source offset, that what lies in
+    the target behind the map's end is not the flow's. `targets` are the living generations of
+    target topics. `mark` is a header that each of its staged records has: a record at the target
+    without it is another's. With `parks`, and in the offsets of `park_at`, the flow goes on behind
+    single records that the target refuses; `on_parked` gets their partitions. Partitions in `whole`
+    have a map behind the target: all offsets up to the target's go into one batch, once they are
+    staged. Those in `again` are produced again from the end of the map on, since it is not known
+    where the target has their records, below this offset. `forgotten` are offsets that `forget`
+    noted. `starts` are the first offsets to mirror of what was there before the flow. `counted`:
+    the workers read all that the stage holds of a range, not a selection. `generations` reads all
+    that the source's topics have had.
     """
 
     name: str

@@ -24,17 +24,17 @@ from mirrorlake.produce.counted import Stretch, counted, narrowed
 from mirrorlake.produce.skipped import PlannedRows, Skipped
 
 COORDINATES = ["source_cluster", "topic", "partition", "generation", "offset"]
-#: What a record is made of, and what is measured of it.
+#: The content of a record, and the columns by which its latency is measured.
 CONTENT = ("timestamp", "key", "value", "headers", "landed_at", "timestamp_ms", "header_names")
 COLUMNS = [*COORDINATES, *CONTENT]
-#: Texts that are the same in many rows.
+#: Text columns whose values repeat in many rows.
 _CODED = ("source_cluster", "topic")
-#: Rows that are decoded at a time, at most, and about how many bytes; a bound on memory, not on
+#: The most rows decoded at a time, and about the most bytes; a bound on memory, not on
 #: transactions. Measured on records of 120 B: 3 % less of a worker's CPU than with twice as many
-#: rows; on such of 1 KB: a sixth less of what reading takes than with 16 MB, which Arrow moves to
-#: another place again and again while it gathers them.
+#: rows; on records of 1 KB: a sixth less of the time of reading than with 16 MB, which Arrow copies
+#: again and again while it gathers them.
 _BATCH_ROWS, _BATCH_BYTES = 16_384, 4 << 20
-#: Rows of a shard that are read once and held, at most, and their bytes.
+#: The most rows of a shard, and bytes, that are read only once and held in memory.
 _HELD_ROWS, _HELD_BYTES = 16_384, 4 << 20
 
 
@@ -42,10 +42,10 @@ def read_shard(shard: ShardPlan, skipped: Skipped) -> PlannedRows:
     """Yield chunks of rows of the shard's partitions, file by file, in the order in which the files
     hold them.
 
-    Raises LayoutError before the first one where offsets do not rise, and CountDiffers where there
-    are not as many as were planned, `skipped` ones aside: later, when some are at the target, would
-    be too late. That costs a reading of the coordinates, a few bytes a record, unless few rows are
-    held. Raises CountDiffers also where the second reading gives another number than the first one.
+    Before the first chunk, raises LayoutError if offsets do not rise, and CountDiffers if there are
+    not as many as planned, `skipped` ones aside: later, with some at the target, would be too late.
+    That costs an extra reading of the coordinates, a few bytes a record, unless the rows are few
+    and held. Also raises CountDiffers if the second reading has another number than the first.
     """
     whole = replace(shard, partitions=tuple(one.of_whole_spans() for one in shard.partitions))
     held = _held(shard)
@@ -53,13 +53,13 @@ def read_shard(shard: ShardPlan, skipped: Skipped) -> PlannedRows:
     try:
         plans = _narrowed(shard.partitions, counted(rows, whole.partitions, skipped))
     except CountDiffers:
-        deque(rows, maxlen=0)  # rows that do not rise are read sorted, and counted there
+        deque(rows, maxlen=0)  # raises LayoutError if offsets fall: then rows are read sorted
         raise
     yield from counted(_chunks(shard, COLUMNS), plans, skipped) if held is None else held
 
 
 def _held(shard: ShardPlan) -> list[tuple[PartitionPlan, pa.RecordBatch]] | None:
-    """All rows of a shard, whole, where they are few, and all records of its spans; else None."""
+    """All rows of a shard, if they are few and include all records of its spans; else None."""
     if shard.record_count > _HELD_ROWS or any(plan.outside for plan in shard.partitions):
         return None
     plans = {plan.key: plan for plan in shard.partitions}
@@ -111,8 +111,8 @@ def _rows_of(
 def batches_of(
     shard: ShardPlan, plans: Mapping[TopicAndPartition, PartitionPlan], columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Some columns of a shard's files, file by file: of the row groups that may hold rows of plans.
-    Raises FilesUnreadable; FileNotFoundError for a file that is gone."""
+    """Some columns of a shard's files, file by file, from the row groups that may hold rows of the
+    plans. Raises FilesUnreadable; FileNotFoundError for a file that is gone."""
     for uri in shard.files:
         with open_file(uri, shard.storage) as file:
             groups = [index for index in range(file.num_row_groups) if may_hold(file, index, plans)]
@@ -124,7 +124,7 @@ def batches_of(
 
 
 def columns_of(file: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str]) -> list[str]:
-    """Some columns, without those of which row groups are known to have no value."""
+    """Some columns, without those that are known to be null in all the row groups."""
     if RARE.keys().isdisjoint(columns):
         return list(columns)
     row_groups = [file.metadata.row_group(index) for index in groups]
@@ -148,7 +148,7 @@ def _is_null(group: pq.RowGroupMetaData, path: str) -> bool:
 
 
 def batch_rows(file: pq.ParquetFile, groups: Sequence[int]) -> int:
-    """How many whole rows of some row groups are decoded at a time."""
+    """How many whole rows of some row groups to decode at a time."""
     row_groups = [file.metadata.row_group(index) for index in groups]
     size = sum(group.total_byte_size for group in row_groups)
     rows = sum(group.num_rows for group in row_groups)
@@ -156,8 +156,8 @@ def batch_rows(file: pq.ParquetFile, groups: Sequence[int]) -> int:
 
 
 def open_file(uri: str, storage: Mapping[str, str] | None) -> pq.ParquetFile:
-    """Open a file of the stage. Raises FilesUnreadable; FileNotFoundError when it is only this one
-    that is gone."""
+    """Open a file of the stage. Raises FilesUnreadable, or FileNotFoundError if only this file is
+    gone."""
     try:
         return open_parquet(uri, _CODED, storage)
     except FileNotFoundError:
@@ -177,16 +177,15 @@ def _of_cluster(batch: pa.RecordBatch, source_cluster: str) -> pa.RecordBatch:
 
 
 def _coded(column: pa.Array) -> pa.DictionaryArray:
-    """A column of texts as numbers and a dictionary; it is that already where a file of the stage
-    was read."""
+    """A text column as a dictionary array; a column read from the stage's files is one already."""
     return column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
 
 
 def may_hold(
     file: pq.ParquetFile, group: int, plans: Mapping[TopicAndPartition, PartitionPlan]
 ) -> bool:
-    """Whether a row group's statistics allow one of the wanted partitions within its range of
-    offsets."""
+    """Whether a row group, by its statistics, may hold one of the wanted partitions within its
+    range of offsets."""
     metadata = file.metadata.row_group(group)
     bounds: dict[str, tuple[object, object]] = {}
     for index in range(metadata.num_columns):
@@ -212,10 +211,10 @@ def may_hold(
 
 
 def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows, those of small batches in few larger ones with each partition's together, in
-    the order in which they came. What is landed twice a second over hundreds of partitions is some
-    rows of each in each file, and every chunk of rows costs a producer as much as some hundred
-    rows. Another engine may have written columns of other types, which stay by themselves."""
+    """The same rows with small batches joined into few larger ones, in which each partition's rows
+    stand together, in the order in which they came. Landing twice a second over hundreds of
+    partitions puts some rows of each into each file, and every chunk costs a producer as much as
+    some hundred rows. Columns of other types, by another engine, stay by themselves."""
     most = _BATCH_ROWS, _BATCH_BYTES
     windows = grouped(batches, lambda one: (one.num_rows, one.nbytes), _are_alike, most)
     return map(_together, windows)
@@ -251,9 +250,9 @@ def _with_codes(batch: pa.RecordBatch) -> pa.RecordBatch:
 def rows_by_partition(
     batches: Iterable[pa.RecordBatch], plans: Mapping[TopicAndPartition, PartitionPlan]
 ) -> PlannedRows:
-    """Rows cut where topic, partition or generation changes: the chunks that are wanted, as far as
-    they lie in their range of offsets. Raises LayoutError where the offsets of a partition do not
-    rise, in a chunk or from one to the next."""
+    """Rows cut where topic, partition or generation changes: the wanted chunks, within the range of
+    offsets of their plan. Raises LayoutError if the offsets of a partition do not rise, within a
+    chunk or from one to the next."""
     reached: dict[TopicAndPartition, int] = {}
     for batch in batches:
         for plan, cut in _cut(batch, plans):
@@ -275,8 +274,8 @@ class _Cut(NamedTuple):
 def _cut(
     batch: pa.RecordBatch, plans: Mapping[TopicAndPartition, PartitionPlan]
 ) -> Iterator[tuple[PartitionPlan, _Cut]]:
-    """The rows of each plan. What a column holds is looked at for all rows at once: a batch may
-    have few of each of hundreds of partitions."""
+    """The rows of each plan. Columns are compared for all rows at once: a batch may have few rows
+    of each of hundreds of partitions."""
     if batch.num_rows == 0:
         return
     topics = _coded(batch.column("topic"))
@@ -298,7 +297,7 @@ def _cut(
         plan = plans.get((names[code], partition))
         if plan is not None and plan.generation == generation:
             if len(falls) and np.any((falls > start) & (falls < end)):
-                # a search in offsets that do not rise would lose some
+                # a search in offsets that do not rise would lose rows
                 raise _disordered(plan, int(offsets[start]))
             cut = _in_range(plan, offsets, start, end)
             if cut.start < cut.end:

@@ -1,5 +1,5 @@
-"""Rows of the stage within ranges of offsets, by Spark: where files do not hold them in order, or
-cannot be opened."""
+"""Rows of the stage within ranges of offsets, read by Spark: for files that do not hold them in
+order, or that workers cannot open."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,7 +11,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.produce.counted import Stretch
 from mirrorlake.produce.stage_files import CONTENT
 
-#: Takes rows of `records` and gives those of them that are wanted, with the same columns.
+#: Takes rows of `records` and returns the wanted ones, with the same columns.
 Selection = Callable[[DataFrame], DataFrame]
 #: A number for rows, and the offsets whose rows get it.
 Numbered = tuple[int, Stretch]
@@ -33,7 +33,7 @@ def rows_within(
     selection: Selection | None = None,
 ) -> DataFrame:
     """Rows of `records` within some offsets, in the newest version, each with the `number` of its
-    stretch; with a `selection` only some of them. Raises LakeError where nothing is asked for."""
+    stretch; only those of a `selection`, if given. Raises LakeError if `stretches` is empty."""
     if not stretches:
         raise LakeError("no offsets were asked for")
     ranges = lake.spark.createDataFrame(
@@ -66,7 +66,7 @@ def rows_at(rows: DataFrame, places: DataFrame) -> DataFrame:
 
 
 def counts(lake: Lake, source_cluster: str, stretches: Sequence[Stretch]) -> list[int]:
-    """How many rows of `records` there are of some offsets, in their order."""
+    """How many rows `records` has within each of some stretches, in their order."""
     rows = rows_within(lake, source_cluster, list(enumerate(stretches)))
     by_number = {row["number"]: row["count"] for row in rows.groupBy("number").count().collect()}
     return [by_number.get(number, 0) for number in range(len(stretches))]
@@ -79,8 +79,8 @@ def sorted_rows(
     tasks: int,
     selection: Selection | None = None,
 ) -> DataFrame:
-    """The same rows, those of a number in one task, by topic, partition and offset. This is the
-    plan with a payload shuffle."""
+    """The rows of `rows_within`, those of a number in one task, by topic, partition and offset.
+    This is the plan with a payload shuffle."""
     return (
         rows_within(lake, source_cluster, stretches, selection)
         .select(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.produce.provenance import Provenance
 
-#: Ours where librdkafka's defaults are made for small producers; a cluster's `producer` block
+#: Our defaults where librdkafka's are made for small producers; a cluster's `producer` block
 #: overrides them.
 PRODUCER_SETTINGS: Settings = {
     "acks": "all",

@@ -1,6 +1,6 @@
-"""What a target partition holds, where the target's position of a flow does not say it: the first
-record that the flow may have written, if that is forgotten; all from an offset on, if the lake is
-older than the target."""
+"""Reads a target partition where the flow's position there does not help: to find the first record
+that the flow may have written, if the position is forgotten; or all from an offset on, if the lake
+is older than the target."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -35,7 +35,7 @@ def first_record(
 def records_from(
     consumer: Consumer, target: Target, key: TopicAndPartition, start: int, end: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """The committed records of a target partition from `start`, or where its log begins, to below
+    """The committed records of a target partition from `start`, or the start of its log, to below
     `end` (None: its end). Raises KafkaException."""
     first, last = log_bounds(consumer, key, CALL_SECONDS)
     begin, behind = max(first, start), last if end is None else end

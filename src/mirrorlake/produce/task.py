@@ -1,9 +1,9 @@
-"""What one Spark task does: bring one shard's rows to the target, and report runs and latency per
+"""The work of one Spark task: write one shard's rows to the target, and report runs and latency per
 partition.
 
 A task may be tried again at any point, by Spark, after a crash, or while an older attempt still
-lives. So it starts by making sure that it is the only writer (`init_transactions`) and by asking
-the target how far the flow is; what is there already is not written again, and its map rows are
+lives. So it first makes sure that it is the only writer (`init_transactions`) and asks the target
+how far the flow is. Records that are there already are not written again; their map rows are
 rebuilt from the committed metadata and the stage.
 """
 
@@ -32,25 +32,25 @@ from mirrorlake.produce.target import Target
 from mirrorlake.produce.writer import ShardWriter
 from mirrorlake.spark.tasks import Work
 
-#: This worker process, so that the driver knows in which one a shard's producer lives.
+#: The id of this worker process: the driver learns in which one a shard's producer lives.
 WORKER = uuid.uuid4().hex
-#: Its producers, by transactional id: of flows, and of replays, which never come again. Each ends
-#: with its last user.
+#: Its producers, by transactional id: of flows, and of replays, which never come again. Each one
+#: ends with its last user.
 _writers: ClientPool[ShardWriter] = ClientPool()
-#: What is known of each target's speed, by transactional id: it outlives producers.
+#: The known speed of each target, by transactional id: it outlives producers.
 _paces: ClientPool[Pace] = ClientPool(idle_seconds=6 * IDLE_SECONDS)
 
 
 @dataclass(frozen=True)
 class ShardJob:
-    """What a task is given. `owner` is the worker whose producer wrote this shard last, and so may
-    simply go on.
+    """The input of a task. `owner` is the worker whose producer wrote this shard last, and which
+    may therefore simply go on.
 
-    `foreign_from` has, by source partition, the target offset from which on no record can be the
-    flow's own unless it is behind the map; it is asked for where the target knows no position of
-    the flow. `again` are those that are produced again, since where the target has them below an
-    offset is not known. `parks`: the flow goes on behind records that the target refuses, so more
-    of them are looked for.
+    `foreign_from` has, by source partition, the target offset from which on a record may be the
+    flow's own without being in the map; the target is searched from there if it knows no position
+    of the flow. `again` are partitions that are produced again, since it is not known where the
+    target has their records below an offset. `parks`: the flow goes on behind records that the
+    target refuses, so the task looks for more of them.
     """
 
     plan: ShardPlan
@@ -63,8 +63,8 @@ class ShardJob:
 
 
 def produce_shards(work: Work[ShardJob]) -> Iterator[pa.RecordBatch]:
-    """The task: writes shards, and gives rows of RESULT. It reads the stage's files itself where
-    Spark hands over no rows."""
+    """The task: writes shards, and gives rows of RESULT. Without rows from Spark it reads the
+    stage's files itself."""
     for job, batches in work:
         rows = read_shard(job.plan, job.skipped) if batches is None else _planned(job, batches)
         yield produce_shard(job, rows)
@@ -89,15 +89,14 @@ def produce_shard(job: ShardJob, rows: PlannedRows) -> pa.RecordBatch:
         if writer.over:
             _writers.take(job.target.transactional_id)
     except BaseException:
-        # Whatever it was, this producer's state is not known any more; the next attempt starts a
-        # fresh one.
+        # After any error the producer's state is unknown; the next attempt starts a fresh one.
         _writers.take(job.target.transactional_id)
         raise
     return result_of(job.plan.shard, WORKER, progress.values(), complete, writer.take_ended())
 
 
 def forget_writers(names: Iterable[str]) -> None:
-    """Let go of this process's producers of some transactional ids."""
+    """Drop this process's producers of some transactional ids."""
     for name in names:
         _writers.take(name)
 
@@ -121,8 +120,8 @@ def _writer(job: ShardJob) -> ShardWriter:
 
 
 def _progress(job: ShardJob, writer: ShardWriter) -> dict[TopicAndPartition, Progress]:
-    """Where each partition stands. A producer asks once for each, when it first has it in a batch,
-    which need not be its first batch: no other process writes while it lives."""
+    """The state of each partition. A producer asks for a position once per partition, in the first
+    batch that has it: no other process writes while the producer lives."""
     committed: Mapping[TopicAndPartition, tuple[int, str]] = {}
     keys = [plan.target_key for plan in job.plan.partitions]
     unasked = [key for key in keys if key not in writer.asked] if job.target.transactional else []
@@ -146,9 +145,9 @@ def _progress(job: ShardJob, writer: ShardWriter) -> dict[TopicAndPartition, Pro
 def _go_on_from(
     job: ShardJob, writer: ShardWriter, state: Progress, position: int, metadata: CommittedMetadata
 ) -> None:
-    """Take over the position that the target has. One of another generation of either topic says
-    nothing about these offsets: the map had all that was written before, when the first record of a
-    newer generation was."""
+    """Go on from the target's position. A position of another generation of either topic says
+    nothing about these offsets: the map had all records of the older one before the first record of
+    the newer one was written."""
     plan = state.plan
     generation = number_of(plan.source_ids, metadata.generation, metadata.source_id)
     if generation is None or generation > plan.generation:
@@ -177,8 +176,9 @@ def _is_same_target(plan: PartitionPlan, metadata: CommittedMetadata) -> bool:
 
 
 def _is_left_behind(job: ShardJob, plan: PartitionPlan, metadata: CommittedMetadata) -> bool:
-    """Whether a position is of before an operator decided to produce a partition again: all that it
-    names is below the end that its log had then, and the map has nothing from behind it."""
+    """Whether a position is older than an operator's decision to produce a partition again: all
+    that it names is below the end that its log had then, and the map has nothing from behind
+    that."""
     end = job.again.get(plan.key)
     return (
         end is not None
@@ -188,8 +188,8 @@ def _is_left_behind(job: ShardJob, plan: PartitionPlan, metadata: CommittedMetad
 
 
 def _refuse_unknown(job: ShardJob, writer: ShardWriter, state: Progress) -> None:
-    """Stop a partition of which the target forgot the position while it holds records that may be
-    the flow's own."""
+    """Stop a partition whose position the target has lost, while it holds records that may be the
+    flow's own."""
     plan = state.plan
     start = job.foreign_from.get(plan.key)
     foreign = None if start is None else writer.first_record(plan.target_key, start)
@@ -207,7 +207,7 @@ def _refuse_unknown(job: ShardJob, writer: ShardWriter, state: Progress) -> None
 
 
 def _decoded(plan: PartitionPlan, metadata: str) -> CommittedMetadata:
-    """What a committed position says beside the offset."""
+    """The metadata of a committed position."""
     try:
         return decode_metadata(metadata)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Spark's executors as `produce.ports.Workers`: one task a shard."""
+"""Implements `produce.ports.Workers` by Spark's executors: one task per shard."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -21,17 +21,17 @@ from mirrorlake.spark.tasks import Done, by_number, dealt, run_by_spark, run_her
 if TYPE_CHECKING:  # small batches of a lake in a folder need no session
     from mirrorlake.produce.stage_rows import Selection
 
-#: From which part of a small batch on one is full: batches end where stretches of offsets do.
+#: The share of a small batch at which one counts as full: batches end where stretches of offsets
+#: do.
 _FULL = 0.9
 
 
 class SparkWorkers:
-    """Workers of the session that a lake is open in. `source_cluster` is the flow's. With a
-    `selection` only some of the rows that Spark reads are written.
+    """Workers of the session that a lake is open in. `source_cluster` is the flow's. A `selection`
+    writes only some of the rows that Spark reads.
 
-    Small batches (`lake/small_batches.py`) are written by this process itself: tasks cost more than
-    they do. In a catalog, whose files this process may not be able to open, Spark reads them for
-    it.
+    This process writes small batches (`lake/small_batches.py`) itself: tasks cost more than they
+    do. In a catalog, whose files this process may not be able to open, Spark reads them for it.
     """
 
     def __init__(
@@ -50,15 +50,15 @@ class SparkWorkers:
         self._written_here: set[str] = set()
 
     def at_most(self, records: int) -> int:
-        """See `ports.Workers`: while a session is started only once it is needed, a small batch."""
+        """See `ports.Workers`: a small batch at most, until a session is needed and started."""
         return records if self._later is None else min(records, self._small.records)
 
     def can_read_files(self) -> bool:
-        """Whether reading the table's files is reading the table."""
+        """Whether reading the table's files gives the table's rows."""
         return readable_by_files(self._lake)
 
     def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, Done]:
-        """Run jobs that read the stage's files themselves; none where workers must not try."""
+        """Run jobs that read the stage's files themselves; none if workers cannot open them."""
         count, later = sum(job.plan.record_count for job in jobs), self._later
         if later is not None and self._demand.worth_a_session(
             count / (_FULL * self._small.records)
@@ -67,7 +67,7 @@ class SparkWorkers:
         if later is not None or (self._opens_files and count <= self._small.records):
             self._note(jobs)
             return "short", run_here(produce_shards, dealt(jobs, len(jobs)), RESULT)
-        # Arrow's file systems may end a process; what opens a lake at a URL does not.
+        # Arrow's file systems may crash a process; those that open a lake at a URL do not.
         plans = [job.plan for job in jobs if job.plan.storage is None]
         paths = sorted({path for plan in plans for path in plan.files})
         if paths and not files_readable(self._lake.spark, paths[0]):
@@ -77,11 +77,11 @@ class SparkWorkers:
 
     @property
     def _later(self) -> LaterSession | None:
-        """The session that is started once it is needed, where batches can do without."""
+        """The session that is started once it is needed, if batches can do without it."""
         return self._lake.later_session if self._opens_files and self._small.records else None
 
     def close(self) -> None:
-        """Let go of the producers that this process has."""
+        """Drop the producers that this process has."""
         forget_writers(self._written_here)
 
     def count(self, stretches: Sequence[Stretch]) -> Sequence[int]:
@@ -94,7 +94,7 @@ class SparkWorkers:
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
     ) -> tuple[BatchWay, Done]:
         """Run jobs over rows that Spark reads and sorts."""
-        from mirrorlake.produce.stage_rows import sorted_rows  # a session's owner alone needs it
+        from mirrorlake.produce.stage_rows import sorted_rows  # only with a session
 
         stretches = [
             (shard_of(*plan.key, produce_tasks), (plan.place, plan.first, plan.last))

@@ -1,8 +1,8 @@
 """One shard's producer: records in, Kafka transactions out, and the exact target offset of every
 record.
 
-For each transaction (DESIGN.md, "Exactly once, in order"): the records, and with
-`send_offsets_to_transaction` the flow's position on the *target* partition, with metadata that
+Each transaction (DESIGN.md, "Exactly once, in order") has the records and, by
+`send_offsets_to_transaction`, the flow's position on the *target* partition, with metadata that
 names what was written since the map was last appended to (`produce/flow_positions.py`). Kafka
 commits both or neither.
 """
@@ -56,11 +56,11 @@ from mirrorlake.produce.target_log import first_record, records_from
 
 logger = logging.getLogger(__name__)
 
-#: How often it is checked whether acknowledgements came in, seconds.
+#: How often to check for acknowledgements, seconds.
 LOOK_SECONDS = 1.0
-#: The same once something was refused: what was refused first is known within moments.
+#: The same once records were refused: the first refusal is known within moments.
 REFUSED_LOOK_SECONDS = 0.2
-#: How long a call waits for the end of an aborted transaction before another one goes on with it,
+#: How long one call waits for the end of an aborted transaction before another call continues it,
 #: seconds.
 ABORT_SECONDS = 2.0
 #: How long a fresh producer waits for the target's first answer, seconds.
@@ -68,37 +68,35 @@ ANSWER_SECONDS = 5.0
 
 
 class TooSlow(Exception):
-    """The target does not take a transaction within the time that one may be open: smaller ones
-    have to do."""
+    """The target does not take a transaction within the time that it may be open: try smaller
+    ones."""
 
 
 class ShardWriter:
     """A producer with one `transactional.id`. Not thread safe; kept in a Python worker between
     batches.
 
-    `pace` is how large its transactions may be; it outlives the producer.
+    `pace` limits the size of its transactions; it outlives the producer.
     """
 
     def __init__(self, target: Target, pace: Pace | None = None) -> None:
         self.target = target
         self.pace = pace or Pace()
         self._patience = Patience()
-        #: Whether nothing can be written by it any more: the next one fences it, and asks how far
-        #: the flow is.
+        #: Whether it cannot write any more: the next one fences it, and asks how far the flow is.
         self.over = False
-        #: The target partitions of which this producer has asked for the position.
+        #: The target partitions whose position this producer has asked for.
         self.asked: set[TopicAndPartition] = set()
         self._breadth = Breadth()
         settings: dict[str, Any] = {**PRODUCER_SETTINGS, **target.client, **target.producer}
         if target.transactional:
             settings["transactional.id"] = target.transactional_id
         else:
-            # Records may wait in the producer's queue for as long as others are acknowledged.
+            # Records may wait in the queue for as long as the broker acknowledges others.
             settings.setdefault("message.timeout.ms", 0)
-        # Half of the time after which the broker ends a transaction: the other half is for the
-        # calls at its end.
+        # Half of the broker's timeout of a transaction: the other half is for the calls at its end.
         self._open_seconds = int(settings["transaction.timeout.ms"]) / 2_000
-        # read_committed makes it wait for positions of transactions that are still being committed
+        # With read_committed it waits for positions of transactions that are still being committed
         # (KIP-447).
         group = {"group.id": target.group_id, "isolation.level": "read_committed", "logger": logger}
         self._group = Consumer({**target.client, **group})
@@ -106,10 +104,10 @@ class ShardWriter:
         self._refused_before = False
         self._ended = Ended()
         if target.transactional:
-            # So that a task that is tried again does not hold a core for long where no broker
-            # answers.
+            # Fails soon if no broker answers: a task that is tried again must not hold a core for
+            # long.
             self._producer.refresh(None, ANSWER_SECONDS)
-            # Fences the producer that had this id before, and ends the transaction that they left
+            # Fences the producer that had this id before, and ends the transaction that it left
             # open.
             self._producer.init_transactions(CALL_SECONDS)
 
@@ -119,8 +117,8 @@ class ShardWriter:
         return self._breadth.is_outgrown(len(self.asked), partitions)
 
     def positions(self, keys: Sequence[TopicAndPartition]) -> Mapping[TopicAndPartition, Committed]:
-        """The flow's committed (position, metadata) of (target topic, partition) keys; those
-        without are left out. Raises KafkaException."""
+        """The flow's committed (position, metadata) by (target topic, partition); keys without one
+        are left out. Raises KafkaException."""
         committed = committed_positions(self._group, keys, CALL_SECONDS)
         self.asked.update(keys)
         return committed
@@ -160,7 +158,7 @@ class ShardWriter:
         self._commit()
 
     def take_ended(self) -> Ended:
-        """The transactions that ended since this was last asked."""
+        """The counts of transactions that ended since the last call."""
         ended, self._ended = self._ended, Ended()
         return ended
 
@@ -182,11 +180,10 @@ class ShardWriter:
             raise
 
     def refusal_of(self, chunk: Chunk) -> TargetRefused | None:
-        """Why the target refuses a chunk, None where it would take it: tried in a transaction that
-        is aborted.
+        """The target's refusal of a chunk, None if it would take it: tried in a transaction that is
+        aborted.
 
-        Raises TopicDenied, KafkaException. Not for a target that is written to without
-        transactions.
+        Raises TopicDenied, KafkaException. Only for targets that are written to in transactions.
         """
         try:
             self.write([chunk], None)
@@ -200,10 +197,10 @@ class ShardWriter:
         self, chunks: Sequence[Chunk], written: Mapping[TopicAndPartition, Sequence[Written]] | None
     ) -> list[tuple[Chunk, list[Segment]]]:
         """Write chunks in one transaction; `written` is what each (source topic, partition) has in
-        its metadata. Without that it is tried, and aborted.
+        its metadata. With None it only tries, and aborts.
 
-        Returns each chunk with its segments. Raises MetadataFull or TooSlow (nothing was written,
-        fewer records may be), TargetRefused, TopicDenied, KafkaException.
+        Returns each chunk with its segments. Raises MetadataFull or TooSlow (nothing was written;
+        fewer records may fit), TargetRefused, TopicDenied, KafkaException.
         """
         while True:
             try:
@@ -226,9 +223,9 @@ class ShardWriter:
             except KafkaException:
                 if not (self._refused_before and self.target.transactional):
                     raise
-                # Refused records leave a hole in the producer's sequence. librdkafka (2.16) finds
-                # that out with the next transaction, fails it, and takes a new epoch when it is
-                # aborted; who is fenced is refused that.
+                # Refused records leave a hole in the producer's sequence. librdkafka (2.16) notices
+                # it in the next transaction, fails that, and takes a new epoch when it is aborted;
+                # a fenced producer is refused one.
                 self._refused_before = False
                 self._abort()
 
@@ -250,7 +247,7 @@ class ShardWriter:
         check_refused(
             results, self._producer.failure if self.target.transactional else lambda: None
         )
-        # one that was not even made ready follows one that is refused
+        # a delivery that was not even made ready follows one that is refused
         done = [(chunk, result.segments()) for chunk, result in zip(chunks, results, strict=True)]
         if written is None:
             self._abort()
@@ -268,9 +265,9 @@ class ShardWriter:
     def _abort(self) -> None:
         """Abort the transaction. Raises KafkaException.
 
-        librdkafka (2.16) purges what waits, and puts back behind that what was in flight and came
-        back unwritten: then the call waits for records that no producer sends. Another call goes on
-        where that one was, and purges again.
+        librdkafka (2.16) purges the records that wait, and then requeues those that were in flight
+        and came back unwritten: so the call waits for records that it never sends. Another call
+        continues the abort, and purges again.
         """
         end = time.monotonic() + self._patience.call_seconds()
         while True:
@@ -283,8 +280,9 @@ class ShardWriter:
                     raise
 
     def _abort_denied(self) -> None:
-        """Abort a transaction to which a partition was not added. Where none was, the coordinator
-        knows of none to end, and librdkafka (2.16) cannot come out of it: the producer is over."""
+        """Abort a transaction to which a partition could not be added. If no other was added, the
+        coordinator knows of no transaction to end, and librdkafka (2.16) cannot recover: the
+        producer is over."""
         try:
             if self.target.transactional:
                 self._abort()
@@ -294,9 +292,9 @@ class ShardWriter:
             self.over = True
 
     def _wait(self, results: Sequence[Delivery], begun: float) -> None:
-        """Wait for all acknowledgements. Where rows were refused, only until it is known why, or no
-        more come in: librdkafka sends nothing more in a transaction that failed. Raises
-        KafkaException when none come in, TooSlow when too few do."""
+        """Wait for all acknowledgements. If rows were refused, wait only until the reason is known,
+        or no more acknowledgements come: librdkafka sends nothing more in a failed transaction.
+        Raises KafkaException when none come in, TooSlow when too few do."""
         chunks = [result.chunk for result in results]
         count, look, before = record_count(chunks), LOOK_SECONDS, 0
         while left := self._producer.flush(look):
