@@ -42,10 +42,10 @@ def read_shard(shard: ShardPlan, skipped: Skipped) -> PlannedRows:
     """Yield chunks of rows of the shard's partitions, file by file, in the order in which the files
     hold them.
 
-    Before the first chunk, raises LayoutError if offsets do not rise, and CountDiffers if there are
+    Raises LayoutError before the first chunk if offsets do not rise, and CountDiffers if there are
     not as many as planned, `skipped` ones aside: later, with some at the target, would be too late.
     That costs an extra reading of the coordinates, a few bytes a record, unless the rows are few
-    and held. Also raises CountDiffers if the second reading has another number than the first.
+    and held. Raises CountDiffers also if the second reading has another number than the first.
     """
     whole = replace(shard, partitions=tuple(one.of_whole_spans() for one in shard.partitions))
     held = _held(shard)

@@ -1,8 +1,8 @@
-"""What lies behind an error that Spark hands over. The only place that reads texts of Spark's, and
-of Delta's.
+"""The causes of an error that Spark hands over. The only module that parses texts of Spark and
+Delta.
 
-An error of Delta's or of a query's source comes to the driver as the text of an error of py4j, or
-of Spark Connect: it has no class or attributes that one could go by. What our own tasks raise does
+An error of Delta's or of a query's source reaches the driver as the text of an error of py4j, or of
+Spark Connect: without a class or attributes to check. What our own tasks raise keeps these
 (spark/tasks.py).
 """
 
@@ -23,24 +23,24 @@ from mirrorlake.errors import (
 from mirrorlake.extras import missing_by
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: What the source of a landing query raises in a task, as the last line of its traceback begins.
+#: Errors of a landing query's source in a task, by the start of the last line of their traceback.
 _FROM_SOURCE: dict[str, type[ClusterUnusable]] = {
     "mirrorlake.errors.AuthenticationFailed": AuthenticationFailed,
     "mirrorlake.errors.ClusterUnreachable": ClusterUnreachable,
 }
-#: Conditions of Delta where another commit came in between.
+#: Delta's conditions for a commit that another one came before.
 _CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED")
-#: The lines of an error that say why; others hold the whole plan of the query, with every
+#: The lines of an error that name a cause; others hold the whole plan of the query, with every
 #: partition's name.
 _CAUSE = re.compile(r"(?:^|: |by: )[\w.$]*(?:Exception|Error)(?:: |\{)")
-#: What Hive's client says where its metastore does not answer, or does not any more; then why.
+#: Texts of Hive's client when its metastore does not answer, or no longer does; then the reason.
 _METASTORE = ("Could not connect to meta store", "org.apache.thrift.transport.TTransportException")
 _SILENCE = re.compile(r"java\.net\.\w+(?:: [^\n]+)?")
 _PLACE = re.compile(r"[A-Za-z0-9._-]+-\d+")
 
 
 def cause_of(error: BaseException | None) -> str:
-    """The line of an error text that says most: what a worker raised, or the innermost cause. Never
+    """The most telling line of an error text: what a worker raised, or the innermost cause. Never
     raises."""
     lines = text_of(error).splitlines()
     raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Refused): ", line)]
@@ -49,11 +49,11 @@ def cause_of(error: BaseException | None) -> str:
 
 
 def causes_of(error: BaseException | None) -> str:
-    """The texts of an error and of all that caused it: Spark's own often says only that a task
+    """The texts of an error and of all its causes: Spark's own often has only that a task
     failed."""
     texts: list[str] = []
     while error is not None and len(texts) < 20:
-        # The text itself has no causes in it, and those of the JVM are without their types.
+        # The text itself does not include its causes, and those of the JVM lack their types.
         texts += [
             text_of(error),
             str(getattr(error, "_stackTrace", None) or getattr(error, "_stacktrace", None) or ""),
@@ -63,8 +63,8 @@ def causes_of(error: BaseException | None) -> str:
 
 
 def as_mirrorlake_error(error: BaseException, what: str) -> MirrorlakeError:
-    """An error of ours as it is, also when a landing query's source raised it; a library that is
-    missing by the extra that brings it; any other as one that says what stopped, and why."""
+    """An error of ours as it is, also if a landing query's source raised it; a missing library as
+    the extra that brings it; any other as an error that names what stopped, and why."""
     if isinstance(error, MirrorlakeError):
         return error
     if isinstance(error, ModuleNotFoundError) and (missing := missing_by(error)) is not None:
@@ -73,7 +73,7 @@ def as_mirrorlake_error(error: BaseException, what: str) -> MirrorlakeError:
 
 
 def message_of(error: BaseException) -> str:
-    """What an error says, as a part of a sentence: Kafka's own words where it is one of Kafka's."""
+    """An error's text as a part of a sentence: Kafka's own words if it is one of Kafka's."""
     if isinstance(error, KafkaException) and error.args and isinstance(error.args[0], KafkaError):
         return str(error.args[0].str())
     if (reason := metastore_silence(error)) is not None:
@@ -84,7 +84,7 @@ def message_of(error: BaseException) -> str:
 
 
 def _raised_by_source(error: BaseException) -> ClusterUnusable | None:
-    """What the source of a landing query raised, by the text that Spark makes of it."""
+    """The error of a landing query's source, recognized in the text that Spark makes of it."""
     for name, kind in _FROM_SOURCE.items():
         match = re.search(rf"^{re.escape(name)}: (.*)$", text_of(error), re.MULTILINE)
         if match is not None:
@@ -99,8 +99,8 @@ def _alias(text: str) -> str:
 
 
 def metastore_silence(error: BaseException) -> str | None:
-    """Why Hive's metastore did not answer, in Java's words, where that is what an error comes of;
-    None for any other."""
+    """Why Hive's metastore did not answer, in Java's words, if that caused the error; None for any
+    other."""
     text = causes_of(error)
     if not any(words in text for words in _METASTORE):
         return None
@@ -109,7 +109,7 @@ def metastore_silence(error: BaseException) -> str | None:
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Whether Delta refused a commit since another one came in between: it may be tried again."""
+    """Whether Delta refused a commit because another one came first: it may be tried again."""
     return any(name in text_of(error) for name in _CONFLICTS)
 
 
@@ -121,7 +121,7 @@ def places_in(error: str, keys: Collection[TopicAndPartition]) -> dict[TopicAndP
     for line in error.splitlines():
         if _CAUSE.search(line):
             for word in _PLACE.findall(line):
-                # A name at the end of a sentence has its full stop.
+                # A name at the end of a sentence includes the full stop.
                 name = word if word in names else word.rstrip(".")
                 if name in names:
                     reasons[names[name]] = line.removeprefix("Caused by: ")[:500]

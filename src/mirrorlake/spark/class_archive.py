@@ -1,13 +1,13 @@
 """Archives of classes, which Java maps into memory (class data sharing, JEP 310 and JEP 350): of a
 Spark session, and of an embedded broker.
 
-Else each session reads some 15,000 classes from 250 jars and verifies them: half of the time until
-its first answer; a broker takes twice as long to start. Java binds an archive to the paths of those
-jars, so it lives in the Python environment that holds pyspark's. The two take 50 s of a core to
-make, so no command does that on its way: the demo has them made behind itself (`make_behind`), by
-this module as a process of its own that warms up and outlives the process that asked. Until they
-are there, and where they cannot be made, Java starts without. `MIRRORLAKE_CLASS_ARCHIVE=off` does
-without for good.
+Without one, each session reads some 15,000 classes from 250 jars and verifies them: half of the
+time until its first answer; a broker takes twice as long to start. Java binds an archive to the
+paths of those jars, so it lives in the Python environment that holds pyspark's. Making the two
+takes 50 s of a core, so no command waits for that: the demo starts it in the background
+(`make_behind`), as a process of this module that warms up and outlives the process that asked.
+Until they are there, and where they cannot be made, Java starts without.
+`MIRRORLAKE_CLASS_ARCHIVE=off` turns archives off for good.
 """
 
 import hashlib
@@ -27,17 +27,17 @@ logger = logging.getLogger(__name__)
 
 VARIABLE = "MIRRORLAKE_CLASS_ARCHIVE"
 _SECONDS = 300
-#: Says that a process makes archives while others work.
+#: Marks a process that makes archives while others work.
 _BEHIND = "--behind"
-# A JVM reports each class that it cannot archive, and of an archive that does not fit: both are no
-# news for a person.
+# A JVM reports each class that it cannot archive, and an archive that does not fit: neither is news
+# for a person.
 _QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
 
 
 @dataclass(frozen=True)
 class Archive:
     """The archive of one kind of JVM, whose classes come from `jars`. `warmup` is the module that
-    starts such a one, has it work, and ends; it gets Java's flags by the environment variable
+    starts such a JVM, has it work, and ends; it gets Java's flags in the environment variable
     `options`."""
 
     name: str
@@ -47,8 +47,7 @@ class Archive:
 
 
 def _session_jars() -> list[Path]:
-    """Those of pyspark by the paths that the JVM is given. Delta's are no part of Java's class
-    path."""
+    """The jars of pyspark by the paths that the JVM gets. Delta's are not on Java's class path."""
     return sorted((spark_home() / "jars").glob("*.jar"))
 
 
@@ -62,18 +61,17 @@ def archive_flags(archive: Archive, java: Path) -> list[str]:
     if os.environ.get(VARIABLE) == "off":
         return []
     place = _place(archive, java)
-    # An empty file says that it was tried in vain.
+    # An empty file means that making it has failed.
     there = place.exists() and place.stat().st_size
     return [f"-XX:SharedArchiveFile={place}", "-Xshare:auto", *_QUIET] if there else []
 
 
 def make_behind(say: Callable[[str], None]) -> None:
-    """Have the archives made by a process that goes on when this one ends, if one is missing and
-    can be made."""
+    """Make missing archives, if possible, in a process that goes on when this one ends."""
     if os.environ.get(VARIABLE) == "off":
         return
     places = _places()
-    # A folder that is not there yet is made below the first one that is.
+    # A missing folder would be made below the first existing one.
     above = next(folder for folder in places[SESSIONS].parents if folder.exists())
     if all(place.exists() for place in places.values()) or not os.access(above, os.W_OK):
         return
@@ -85,8 +83,8 @@ def make_behind(say: Callable[[str], None]) -> None:
 
 
 def make() -> None:
-    """Make the archives that are missing; of many processes one does. Raises OSError where they
-    cannot be kept."""
+    """Make the archives that are missing; only one of many processes does. Raises OSError if they
+    cannot be stored."""
     for archive, place in _places().items():
         with locked(place.parent, wait=False) as alone:
             if alone and not place.exists():
@@ -99,7 +97,7 @@ def _places() -> dict[Archive, Path]:
 
 
 def _place(archive: Archive, java: Path) -> Path:
-    """A name for this Java with an archive's jars; both are identified by their paths, sizes and
+    """The path for this Java with an archive's jars, all identified by their paths, sizes and
     times."""
     facts = [java, *archive.jars()]
     fingerprint = "\n".join(
@@ -119,8 +117,8 @@ def _make(archive: Archive, place: Path) -> None:
     environment = {**os.environ, VARIABLE: "off", archive.options: options, "MIRRORLAKE_CORES": "2"}
     command = [sys.executable, "-m", archive.warmup]
     try:
-        # The JVM outlives its Python by the time it takes to write; its end of the pipe says when
-        # it is done.
+        # The JVM outlives its Python by the time of the writing; its end of the pipe closes when it
+        # is done.
         done = subprocess.run(
             command,
             env=environment,
@@ -130,7 +128,7 @@ def _make(archive: Archive, place: Path) -> None:
             check=False,
         )
         message = done.stderr.decode(errors="replace").strip()
-    except subprocess.TimeoutExpired:  # the next one who asks may find more CPU
+    except subprocess.TimeoutExpired:  # the next attempt may find more CPU
         logger.warning("no archive of Java's %s yet: it takes over %s s", archive.name, _SECONDS)
         written.unlink(missing_ok=True)
         return

@@ -1,9 +1,9 @@
-"""Where a session's JVM finds Spark: a folder of links to the scripts and jars of the installed
-pyspark, and no more.
+"""Where a session's JVM finds Spark: a folder that only links to the scripts and jars of the
+installed pyspark.
 
-pyspark's own folder also holds `python/lib/pyspark.zip`, for clusters without pyspark. A JVM that
-finds it there has its Python processes import pyspark from it, which Python compiles each time.
-Here they import the installed one, the same code: 0.2 s a process instead of 0.5.
+pyspark's own folder also holds `python/lib/pyspark.zip`, for clusters without pyspark. If a JVM
+finds it there, its Python processes import pyspark from it, and compile it each time. Here they
+import the installed one, the same code: 0.2 s a process instead of 0.5.
 """
 
 import logging
@@ -18,16 +18,16 @@ from mirrorlake.spark.jars import pyspark_jars
 logger = logging.getLogger(__name__)
 
 _VARIABLE = "SPARK_HOME"
-#: A session of ours that has not Delta's jar says so by this setting.
+#: The setting that marks a session of ours without Delta's jar.
 NO_DELTA_SETTING = "spark.mirrorlake.noDelta"
-#: Variables of those who decide which session this process has: Databricks, Spark Connect,
+#: Variables of the systems that may provide this process's session: Databricks, Spark Connect,
 #: spark-submit.
 _GIVEN = {"DATABRICKS_RUNTIME_VERSION", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"}
 
 
 def spark_home() -> Path:
-    """The folder, made where it is missing, in the Python environment that holds pyspark; the one
-    that the user has chosen; pyspark's own where none can be made."""
+    """The folder, made if missing, in the Python environment that holds pyspark; or the one that
+    the user has chosen; or pyspark's own if none can be made."""
     if chosen := os.environ.get(_VARIABLE):
         return Path(chosen)
     home, pyspark = Path(sys.prefix) / "var" / "mirrorlake" / "spark", pyspark_jars().parent
@@ -43,7 +43,7 @@ def spark_home() -> Path:
 
 @contextmanager
 def at_spark_home() -> Iterator[None]:
-    """A JVM that the block starts finds Spark there."""
+    """Let a JVM that the block starts find Spark there."""
     chosen = os.environ.get(_VARIABLE)
     os.environ[_VARIABLE] = str(spark_home())
     try:
@@ -54,7 +54,7 @@ def at_spark_home() -> Iterator[None]:
 
 
 def _link(link: Path, target: Path) -> None:
-    """Have `link` lead to `target`, at once for every process; other processes may do the same."""
+    """Make `link` lead to `target`, atomically; other processes may do the same."""
     if link.is_symlink() and link.readlink() == target:
         return
     fresh = link.with_name(f".{link.name}-{os.getpid()}")
@@ -64,14 +64,14 @@ def _link(link: Path, target: Path) -> None:
 
 
 def session_is_given() -> bool:
-    """Whether the session of this process is not ours to start: Databricks, Spark Connect or
-    spark-submit has it."""
+    """Whether another system provides this process's session: Databricks, Spark Connect or
+    spark-submit."""
     return bool(_GIVEN & os.environ.keys())
 
 
 def starts_its_own() -> bool:
-    """Whether `session.open_session` would start a JVM here: no session is there, and none is
-    given."""
+    """Whether `session.open_session` would start a JVM here: there is no session, and none is
+    provided."""
     if session_is_given() or "pyspark.sql" not in sys.modules:
         return not session_is_given()
     from pyspark.sql import SparkSession

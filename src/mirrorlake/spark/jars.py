@@ -30,11 +30,11 @@ from mirrorlake.spark.java import find_java
 #: Delta has a jar of this version for each of these minor versions of Spark.
 DELTA_VERSION = "4.4.0"
 SPARK_MINORS = ("4.0", "4.1", "4.2")
-#: A part of Spark's Kafka connector which, unlike the connector, is the same in all of them; not
+#: A part of Spark's Kafka connector that, unlike the connector, is the same for all of them; not
 #: every repository has its later releases.
 TOKEN_PROVIDER = "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0"
 KAFKA_VERSION = "4.1.1"
-#: The version that Kafka's own jars bring; the binding makes brokers write logs at all.
+#: The version that Kafka's own jars bring; without the binding brokers write no logs.
 LOG4J_VERSION = "2.24.3"
 
 Say = Callable[[str], None]
@@ -48,8 +48,8 @@ _REVISION = re.compile(r"-\d[^-]*(-[A-Za-z][\w.]*)?\.jar$")
 
 @dataclass(frozen=True)
 class JarSet:
-    """One set of jars: `title` and `seconds` are for the progress line; with `beside`, jars there
-    are left out. What the coordinates need is of the versions that `overrides` names."""
+    """One set of jars. `title` and `seconds` are for the progress line; jars in the folder `beside`
+    are left out. `overrides` sets the versions of dependencies."""
 
     name: str
     title: str
@@ -73,8 +73,8 @@ def spark_jars(progress: Say | None = None) -> list[Path]:
 
 
 def connector_jars(progress: Say | None = None) -> list[Path]:
-    """Return the jars of Spark's own Kafka source and sink, with which the plain pipelines of
-    `mirrorlake bench` work."""
+    """Return the jars of Spark's own Kafka source and sink, for the plain pipelines of `mirrorlake
+    bench`."""
     coordinates = (f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark_minor()}.0",)
     jar_set = JarSet(
         "connector",
@@ -101,7 +101,7 @@ def mirror_jars(progress: Say | None = None) -> list[Path]:
 
 
 def jars_of(jar_set: JarSet, progress: Say | None = None) -> list[Path]:
-    """Return the jars of a set, resolved first when this user's cache does not hold them yet."""
+    """Return the jars of a set, resolving them first if this user's cache lacks them."""
     folder = cache_folder() / _folder_name(jar_set)
     if not folder.is_dir():
         with locked(folder.parent):
@@ -143,8 +143,8 @@ def artifact_of(jar: str) -> str:
 
 
 def run_ivy(jar_set: JarSet, target: Path, ivy_cache: Path, log: Path) -> int:
-    """Run Ivy in `target`, which receives the coordinates' jars and all they need; return its exit
-    code."""
+    """Run Ivy in `target`, which receives the coordinates' jars with all dependencies; return its
+    exit code."""
     ivy = sorted(pyspark_jars().glob("ivy-*.jar"))
     if not ivy:
         raise InputError(
@@ -174,7 +174,7 @@ def run_ivy(jar_set: JarSet, target: Path, ivy_cache: Path, log: Path) -> int:
 
 
 def _resolve_into(folder: Path, jar_set: JarSet) -> None:
-    """Resolve beside `folder` and rename: no process ever sees half a set."""
+    """Resolve beside `folder`, then rename: no process ever sees half a set."""
     for stale in folder.parent.glob(".resolving-*"):
         rmtree(stale, ignore_errors=True)
     log = folder.parent / f"{folder.name}.log"
@@ -208,8 +208,7 @@ def _drop_carried(work: Path, beside: Path | None) -> None:
 def locked(folder: Path, wait: bool = True) -> Iterator[bool]:
     """Hold the file lock of a folder, made if missing; the system drops it when the holder dies.
 
-    Yields whether it is held, which is False only where another process holds it and `wait` is
-    False.
+    Yields whether the lock is held: False only if another process holds it and `wait` is False.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:

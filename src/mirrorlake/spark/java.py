@@ -14,14 +14,14 @@ from mirrorlake.errors import MissingJava
 
 OLDEST_JAVA = 17
 _VERSION = re.compile(r'version "(\d+)')
-#: Versions of what was asked, by its place and when it was changed.
+#: Known versions, by the path and modification time of the `java` file.
 _versions: dict[tuple[Path, int], int] = {}
 _HOMEBREW = ("/opt/homebrew/opt/openjdk@17/bin/java", "/usr/local/opt/openjdk@17/bin/java")
 
 
 def find_java() -> Path:
-    """Return the first `java` of version 17 or newer: JAVA_HOME, PATH, then where the advised
-    installs put one."""
+    """Return the first `java` of version 17 or newer: from JAVA_HOME, PATH, then the places of the
+    advised installations."""
     unusable: dict[str, str] = {}
     for candidate in _candidates():
         version = java_version(candidate)
@@ -38,8 +38,8 @@ def java_home() -> Path:
 
 
 def java_version(java: Path) -> int | None:
-    """Return the feature version (17, 21, ...) that `java -version` prints, 8 for "1.8", None when
-    it does not run. That starts a JVM, so a file is asked once, until it changes."""
+    """Return the feature version (17, 21, ...) that `java -version` prints, 8 for "1.8", None if it
+    does not run. It starts a JVM, so the answer is kept until the file changes."""
     try:
         asked = (java, java.stat().st_mtime_ns)
     except OSError:
@@ -51,8 +51,8 @@ def java_version(java: Path) -> int | None:
 
 
 def made_up_name() -> str | None:
-    """What this process's user is called in Java where the system has no name for it, as where
-    Kubernetes says which user runs a container; None where it has one."""
+    """A name for this process's user in Java if the system has none, as when Kubernetes sets the
+    user of a container; None if it has one."""
     try:
         pwd.getpwuid(os.getuid())
     except KeyError:
@@ -61,7 +61,7 @@ def made_up_name() -> str | None:
 
 
 def nameless_flags() -> list[str]:
-    """Flags by which such a user has a name and a folder in Java, which would take "?" for both."""
+    """Flags that give such a user a name and a folder in Java, which would use "?" for both."""
     name = made_up_name()
     if name is None:
         return []
@@ -85,7 +85,7 @@ def _printed_version(java: Path) -> int | None:
 
 
 def _candidates() -> Iterator[Path]:
-    """Yield each existing `java` once, in the order in which they are preferred."""
+    """Yield each existing `java` once, in order of preference."""
     homes = [os.environ["JAVA_HOME"]] if os.environ.get("JAVA_HOME") else []
     on_path = shutil.which("java")
     installed = sorted(Path.home().glob(".jdk/*")) + sorted(
@@ -111,8 +111,8 @@ def _advice(unusable: dict[str, str]) -> str:
 
 
 def address_where_the_host_has_none() -> dict[str, str]:
-    """What Spark is told of this host where its own name does not resolve, as in a container
-    without /etc/hosts: it would end at its start. Nothing where it does, or is told already."""
+    """The address of this host for Spark if its own name does not resolve, as in a container
+    without /etc/hosts: Spark would fail at its start. Empty if it resolves, or is set already."""
     if "SPARK_LOCAL_IP" in os.environ or "SPARK_LOCAL_HOSTNAME" in os.environ:
         return {}
     try:

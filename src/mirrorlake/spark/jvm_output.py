@@ -1,5 +1,5 @@
-"""What a local JVM writes to stderr, line by line into the log: so it looks as all else does, a
-terminal's living lines stay whole, and `--log json` holds nothing but JSON."""
+"""Logs a local JVM's stderr line by line: so it looks like all other output, a terminal's live
+lines stay whole, and `--log json` holds nothing but JSON."""
 
 import logging
 import os
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 logger = logging.getLogger(__name__)
 
-#: What every JVM of Spark's says of itself when it starts, which is no news.
+#: A line of every Spark JVM at its start, which is no news.
 _NO_NEWS = "WARNING: Using incubator modules:"
 
 
@@ -22,7 +22,7 @@ def logged_stderr() -> Iterator[int]:
     try:
         yield writing
     finally:
-        os.close(writing)  # the process has its own by now; with its end the pipe ends
+        os.close(writing)  # the process has its own copy by now; the pipe ends with the process
 
 
 def _log(reading: int) -> None:

@@ -1,16 +1,16 @@
-"""Hive's metastore, where a session has its catalog in one and it does not answer."""
+"""The error of a session with a Hive catalog whose metastore does not answer."""
 
 from mirrorlake.errors import LakeError
 from mirrorlake.spark.causes import metastore_silence
 
 
 def metastore_error(error: BaseException) -> LakeError | None:
-    """The sentence for an error of Spark's that comes of a metastore which does not answer, or does
-    not any more; None for any other error. Never raises."""
+    """The error for an exception of Spark's that comes from a metastore which does not answer, or
+    no longer does; None for any other. Never raises."""
     reason = metastore_silence(error)
     if reason is None:
         return None
-    from mirrorlake.spark.session import metastore_address  # Spark is there: an error came of it
+    from mirrorlake.spark.session import metastore_address  # Spark is imported: it raised the error
 
     address = metastore_address()
     return LakeError(

@@ -1,10 +1,10 @@
 """Where the next start of a Structured Streaming query would begin to read, from the files of its
 checkpoint. Pure.
 
-A checkpoint has `offsets/N`, where batch N ends, written before the batch; `commits/N`, written
-behind it; and `sources/I/0`, where source I began. A query that starts again does batch N once more
-if it is not committed: so the next start begins where the last *committed* batch ends, and without
-one where the sources began.
+A checkpoint has `offsets/N`, the end of batch N, written before the batch; `commits/N`, written
+after it; and `sources/I/0`, the start of source I. A restarted query repeats batch N if it is not
+committed. So the next start begins at the end of the last *committed* batch, or without one at the
+start of the sources.
 """
 
 import json
@@ -34,9 +34,9 @@ class QueryPosition:
 
 
 def committed_batch(offsets: Collection[int], commits: Collection[int]) -> int | None:
-    """Number of the last batch that is committed, None if none is.
+    """The number of the last committed batch, None if there is none.
 
-    Raises InputError if its offsets are gone, or if there is nothing at all.
+    Raises InputError if its offsets are gone, or if there are none at all.
     """
     if not offsets:
         raise InputError("it holds no offsets: the query has not begun a batch yet")
@@ -55,8 +55,8 @@ def read_position(
 ) -> QueryPosition:
     """Read the positions from the text of `offsets/<batch>` and from those of `sources/I/0`.
 
-    `offsets` is None if no batch is committed. A source that had no offset in that batch goes on
-    where it began. Raises InputError for files that are not Spark's, and if no source reads Kafka.
+    `offsets` is None if no batch is committed. A source without an offset in that batch goes on at
+    its start. Raises InputError for files that are not Spark's, and if no source reads Kafka.
     """
     sources: dict[int, Offsets] = {}
     lines = {} if offsets is None else dict(enumerate(_body(offsets)[1:]))
@@ -78,7 +78,7 @@ def starting_offsets(positions: Mapping[TopicAndPartition, int]) -> str:
 
 
 def _body(text: str) -> list[str]:
-    """Lines behind the version. Raises InputError for another version than v1."""
+    """The lines after the version. Raises InputError for another version than v1."""
     lines = [line for line in text.splitlines() if line]
     if not lines or lines[0] != "v1":
         beginning = lines[0][:20] if lines else ""

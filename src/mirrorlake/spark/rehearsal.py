@@ -1,5 +1,5 @@
-"""What a landing query has a session do for the first time, done while nothing waits for it: Java
-loads its classes, and Python's processes start."""
+"""Does ahead of time what a landing query has a session do for the first time: Java loads its
+classes, and Python's processes start."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ from mirrorlake.spark.session import unchanged
 
 
 def rehearse(spark: SparkSession, directory: Path) -> None:
-    """Stream some numbers, and hand each batch to Python workers, as landing and producing do.
-    `directory` gets what nothing needs behind that. Raises what Spark does."""
+    """Stream some numbers, and hand each batch to Python workers, as landing and producing do. The
+    files in `directory` are not needed afterwards. Raises Spark's errors."""
     numbers = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
     query = numbers.writeStream.foreachBatch(_copy_on)
     query = query.option("checkpointLocation", str(directory / "copied-on"))

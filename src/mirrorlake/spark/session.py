@@ -36,7 +36,7 @@ from mirrorlake.spark.jvm_output import logged_stderr
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: What a session that has Delta's jar says, and one that has not.
+#: Settings of a session with Delta's jar; and the one of a session without.
 DELTA_SETTINGS: Mapping[str, str] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -49,30 +49,30 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
-    # A few rows a plan: more shuffle partitions only cost task starts. The default of 50 snapshot
-    # partitions makes every commit slow.
+    # With a few rows per plan, more shuffle partitions only cost task starts. The default of 50
+    # snapshot partitions makes every commit slow.
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.adaptive.enabled": "false",
-    # VACUUM lists a table's files with so many tasks; the default of 10,000 takes a minute for a
+    # VACUUM lists a table's files in this many tasks; the default of 10,000 takes a minute for a
     # small table.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # A reader of the change feed that is ahead of the table gets no rows instead of an error.
     "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled": "true",
     "spark.databricks.delta.writeChecksumFile.enabled": "false",
-    # Each numbered commit has Delta compute the state of the log, with figures that only checksum
-    # files have: a tenth of what such a commit of few rows takes.
+    # For each numbered commit Delta computes the state of the log, with figures that only checksum
+    # files have: a tenth of the time of such a commit with few rows.
     "spark.databricks.delta.fileSizeHistogramMetrics.enabled": "false",
     "spark.databricks.delta.checksumDVMetrics.enabled": "false",
     "spark.databricks.delta.checksumDeletedRecordCountsHistogramMetrics.enabled": "false",
-    # The plan of each execution is made a text for an interface that is off: its shortest one.
+    # Spark makes each execution's plan a text for an interface that is off: the shortest will do.
     "spark.sql.ui.explainMode": "simple",
-    # Either would take rows out of the order in which they were read: see landing/land.py.
+    # Either would change the order in which rows were read: see landing/land.py.
     "spark.databricks.delta.optimizeWrite.enabled": "false",
     "spark.databricks.delta.autoCompact.enabled": "false",
     "spark.sql.streaming.metricsEnabled": "false",
-    # Who asks for some gets all of them, each as JSON (landing/session_sink.py); 100 by default.
+    # A caller always gets all of them, each as JSON (landing/session_sink.py); the default is 100.
     "spark.sql.streaming.numRecentProgressUpdates": "40",
     "spark.sql.streaming.minBatchesToRetain": "10",
     # Measured: zstd costs a backlog of 120 B records a ninth of its rate, for stage files of half
@@ -90,29 +90,28 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.python.daemon.module": "mirrorlake.spark.worker_daemon",
     "spark.sql.legacy.createHiveTableByDefault": "false",
 }
-#: What a short session adds: it handles few rows, and generating, compiling and loading code for
-#: each plan costs twice what interpreting the plan does. What it writes is there to stay, and so
-#: written small.
+#: What a short session adds. It handles few rows, and generating, compiling and loading code for
+#: each plan costs twice what interpreting the plan does. Its files stay, so it writes them small.
 SHORT_SETTINGS: Mapping[str, str] = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.parquet.compression.codec": "zstd",
 }
-#: Ten times the JVM's own thresholds: a replicator's hot loops reach them in a moment, and the
-#: thousands of lukewarm methods of Spark's planning, which cost a seventh of the first minutes' CPU
-#: to optimise, do not.
+#: Ten times the JVM's own thresholds: a replicator's hot loops reach them in a moment. The
+#: thousands of lukewarm methods of Spark's planning do not; optimising them costs a seventh of the
+#: first minutes' CPU.
 OPTIMISE_LESS = (
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
     "-XX:Tier4CompileThreshold=150000",
     "-XX:Tier4BackEdgeThreshold=400000",
 )
-#: What a short session says to the JVM: no optimising compiler, and as much room for compiled code
-#: as there is with one. A fifth of it, the default then, fills in a few minutes of planning, after
-#: which the JVM throws code away and compiles it again for a fifth of its CPU.
+#: JVM flags of a short session: no optimising compiler, and as much room for compiled code as there
+#: is with one. The default without is a fifth, which fills in a few minutes of planning; then the
+#: JVM throws code away and compiles it again for a fifth of its CPU.
 OPTIMISE_NEVER = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
-#: How Hive's client waits for its metastore where no setting says it: one that takes the connection
-#: and does not answer costs ten minutes by default, for each of several tries.
+#: How long Hive's client waits for its metastore if no setting says it: one that accepts the
+#: connection and does not answer costs ten minutes by default, for each of several tries.
 METASTORE_SETTINGS: Mapping[str, str] = {"hive.metastore.client.socket.timeout": "20s"}
 #: Set to 1, it makes every session of this process and its children a short one.
 SHORT_VARIABLE = "MIRRORLAKE_SHORT_SESSIONS"
@@ -128,28 +127,28 @@ def local_session(
     delta: bool = True,
     more_jars: Iterable[Path] = (),
 ) -> SparkSession:
-    """Build, or return, a session on this machine. MIRRORLAKE_JAVA_OPTIONS adds flags of your own.
+    """Build or return a session on this machine. MIRRORLAKE_JAVA_OPTIONS adds flags of your own.
 
     Args:
-        cores: what stands in `local[...]`, or a whole master URL.
-        settings: of Spark; they override ours.
-        progress: gets a line when JVM jars are resolved into a per-user cache, by the first call on
-            a machine.
-        short: a session that answers a question and ends: the JVM then leaves out its optimising
+        cores: the value in `local[...]`, or a whole master URL.
+        settings: Spark settings; they override ours.
+        progress: gets a line when the first call on a machine resolves JVM jars into a per-user
+            cache.
+        short: a session that answers a question and ends: the JVM leaves out its optimising
             compiler, and Spark its code generation, which cost more than such a session ever gets
             back.
-        delta: whether it is to read and write Delta tables by itself. One that runs tasks over
-            files needs no jar but pyspark's, so nothing is resolved for it.
-        more_jars: beside those of Delta.
+        delta: whether the session reads and writes Delta tables by itself. One that only runs tasks
+            over files needs no jar but pyspark's, so nothing is resolved for it.
+        more_jars: added to those of Delta.
 
     Raises:
-        MissingJava: there is no Java that it could use.
+        MissingJava: there is no usable Java.
     """
     java = find_java()
     os.environ.setdefault("JAVA_HOME", str(java.resolve().parent.parent))
-    # Else the Python workers take whatever python3 is first on PATH.
+    # Else the Python workers take whichever python3 is first on PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    # So many ms Arrow's allocator in the workers keeps memory for the next rows
+    # How many ms Arrow's allocator in the workers keeps memory for the next rows
     # (docs/not_obvious.md).
     os.environ.setdefault("MIMALLOC_PURGE_DELAY", "1000")
     if "://" not in cores:
@@ -174,7 +173,7 @@ def local_session(
         **(DELTA_SETTINGS if delta else NO_DELTA),
         **(SHORT_SETTINGS if short else {}),
         **(settings or {}),
-        # For the workers alone (failpoints.py): a command that this process starts is a driver of
+        # Only for the workers (failpoints.py): a command that this process starts is a driver of
         # its own.
         "spark.executorEnv.MIRRORLAKE_DRIVER_PID": str(os.getpid()),
         **_jar_settings(jars),
@@ -187,7 +186,7 @@ def local_session(
         if not SparkContext._gateway:
             _start_jvm(wanted)
         if SparkContext._active_spark_context is not None:
-            # The session that is there is returned: it has Delta, or has not, since it was made.
+            # The existing session is returned: whether it has Delta was decided when it was made.
             wanted.pop(NO_DELTA_SETTING, None)
         builder = SparkSession.builder
         for key, value in wanted.items():
@@ -198,9 +197,9 @@ def local_session(
 
 
 def _jar_settings(jars: list[Path]) -> dict[str, str]:
-    """How a session gets jars. spark-submit asks for the user's name before it takes `spark.jars`,
-    and ends where there is none: such a session, which runs on this machine alone, has them in its
-    class path."""
+    """The settings that give a session its jars. spark-submit asks for the user's name before it
+    takes `spark.jars`, and fails if there is none: then the session, which runs only on this
+    machine, gets them in its class path."""
     if not jars:
         return {}
     if made_up_name() is not None:
@@ -209,16 +208,16 @@ def _jar_settings(jars: list[Path]) -> dict[str, str]:
 
 
 def _bound_metastore(context: SparkContext) -> None:
-    """Give a session whose catalog is Hive's METASTORE_SETTINGS, before it asks for the first name.
-    What `spark-defaults.conf` or `hive-site.xml` says goes first."""
+    """Give a session with a Hive catalog METASTORE_SETTINGS, before it asks for the first name.
+    Values of `spark-defaults.conf` or `hive-site.xml` take precedence."""
     if context.getConf().get("spark.sql.catalogImplementation") == "hive":
         for key, value in METASTORE_SETTINGS.items():
             _hadoop_settings(context).setIfUnset(key, value)
 
 
 def metastore_address() -> str | None:
-    """Where Hive's metastore is that this process's session asks; None where it does not say."""
-    with suppress(Exception):  # it is asked for a sentence about an error
+    """The address of the Hive metastore that this process's session asks; None if unknown."""
+    with suppress(Exception):  # only needed for a sentence about another error
         context = SparkContext._active_spark_context
         if context is not None:
             return str(_hadoop_settings(context).get("hive.metastore.uris") or "") or None
@@ -230,12 +229,12 @@ def _hadoop_settings(context: SparkContext) -> Any:
 
 
 def query_log_settings(jars: Path) -> dict[str, str]:
-    """What makes the log of a streaming query cheap, by the folder of Spark's jars: two entries a
-    batch.
+    """Settings that make the log of a streaming query, two entries a batch, cheap; found in the
+    folder of Spark's jars.
 
-    Renames on a local disk are atomic, so the plain manager does; Spark's default one starts shell
-    commands, for 30 ms an entry. It has no public name, and Spark 4.1 has moved it: the jar says
-    where it is, in 10 ms. A Spark that has none keeps its default.
+    Renames on a local disk are atomic, so the plain manager will do; Spark's default one starts
+    shell commands, for 30 ms an entry. The plain one has no public name, and Spark 4.1 has moved
+    it: searching the jar takes 10 ms. A Spark without it keeps its default.
     """
     for jar in jars.glob("spark-sql_*.jar"):
         with ZipFile(jar) as classes:
@@ -247,8 +246,7 @@ def query_log_settings(jars: Path) -> dict[str, str]:
 
 
 def _start_jvm(settings: Mapping[str, str]) -> None:
-    """Start the JVM that the session will find, as pyspark itself would, except for where its
-    stderr goes."""
+    """Start the JVM for the session as pyspark itself would, except that its stderr is logged."""
     with logged_stderr() as stderr, at_spark_home():
         conf = SparkConf().setAll(list(settings.items()))
         gateway = launch_gateway(conf, {"stderr": stderr})  # type: ignore[no-untyped-call]
@@ -259,7 +257,7 @@ def _start_jvm(settings: Mapping[str, str]) -> None:
     SparkContext._ensure_initialized(gateway=gateway)
 
 
-#: Loggers of pyspark that print what Spark refuses as a page of JSON; it is raised, too.
+#: Loggers of pyspark that print Spark's errors as a page of JSON; they are raised, too.
 PRINTING = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
@@ -280,20 +278,20 @@ def open_session(
 
 
 def start_workers(spark: SparkSession) -> None:
-    """Have a local session start the process that it forks its Python workers from, before a caller
-    waits for it."""
+    """Have a local session start the process from which it forks its Python workers, before a
+    caller has to wait for it."""
     spark.range(1, numPartitions=1).mapInArrow(unchanged, "id bigint").collect()
 
 
 def unchanged(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
-    """What a worker is asked for where it is its start that matters: the rows as they are."""
+    """The rows as they are: the work of a worker that is only to start."""
     return batches
 
 
 @contextmanager
 def settings_for_now(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Give a session other settings for a while; it has its own again afterwards, whatever
-    happened."""
+    """Give a session other settings for the duration of the block; its own are restored whatever
+    happens."""
     before = {key: spark.conf.get(key, None) for key in settings}
     try:
         for key, value in settings.items():

@@ -1,11 +1,11 @@
-"""One pool of tasks: jobs and a task in, Arrow rows out, and what failed among them.
+"""One pool of tasks: jobs and a task in, Arrow rows and failures out.
 
 A task is the same code wherever it runs: in threads of this process, in Spark's workers, or there
-over rows that Spark hands over. What it raises does not go through Spark, which makes a text of it
-and drops what all tasks gave: it comes back as a row, with the class and the facts of the
-exception. So a failure of Spark's is only what Spark lost itself, as a worker that was killed, and
-that alone it tries again; what a task raised is tried again by the caller. A task that
-came to its end says so: one that Spark left out would else look like one that had nothing to give.
+over rows that Spark hands over. Spark would make a text of a task's exception and drop the rows of
+all tasks, so an exception comes back as a row, with its class and facts. So a failure of Spark's is
+only what Spark lost itself, such as a worker that was killed, and Spark retries only that; the
+caller retries what a task raised. A task that came to its end reports it: one that Spark left out
+would otherwise look like one that had nothing to give.
 """
 
 import importlib
@@ -28,48 +28,46 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import MirrorlakeError, ReplicationError, text_of
 
-if TYPE_CHECKING:  # what this process does itself needs no session
+if TYPE_CHECKING:  # tasks in this process need no session
     from pyspark.sql import DataFrame, SparkSession
 
 logger = logging.getLogger(__name__)
 
 Job = TypeVar("Job")
-#: Jobs, each with the rows that Spark hands over for it; None where the task reads by itself.
+#: Jobs, each with the rows that Spark hands over for it; None if the task reads by itself.
 Work = Iterable[tuple[Job, Iterator[pa.RecordBatch] | None]]
-#: What is done with jobs, one after the other. It ends with the first one that fails.
+#: A task does jobs one after the other, and ends with the first one that fails.
 Task = Callable[[Work[Job]], Iterator[pa.RecordBatch]]
-#: The column that a failure is in, or the end of a task that reads by itself; null in all other
-#: rows.
+#: The column of a failure, or of the end of a task that reads by itself; null in all other rows.
 FAILURE = "failure"
 _ENDED = ""
-#: The column of rows that Spark hands over which says of what job they are, or of what part of
-#: them.
+#: The column in rows from Spark with the number of their job, or of their part of the work.
 NUMBER = "number"
 
 
 class TaskFailed(Exception):
-    """What a task raised that is none of ours, of Kafka's or of the file system: its class and its
+    """An exception of a task that is none of ours, of Kafka's or of the file system: its class and
     text."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """What came of some jobs: the rows that tasks gave, also those that failed later, and what the
-    first of these raised."""
+    """The outcome of some jobs: the rows that tasks gave, also those of tasks that failed later,
+    and the first failure."""
 
     rows: pa.Table
     failure: Exception | None = None
 
     def checked(self) -> pa.Table:
-        """The rows of all jobs. Raises what a task raised."""
+        """The rows of all jobs. Raises the failure, if any."""
         if self.failure is not None:
             raise self.failure
         return self.rows
 
 
 def run_here(task: Task[Job], parts: Sequence[Work[Job]], schema: pa.Schema) -> Done:
-    """Run a task in this process over each part of some work (`dealt`, `by_number`), each in a
-    thread of its own where there are several. Rows are of `schema`."""
+    """Run a task in this process over each part of some work (`dealt`, `by_number`), several parts
+    each in a thread of its own. Rows are of `schema`."""
     with ThreadPoolExecutor(max(1, len(parts)), "task") as pool:
         ran = list((pool.map if len(parts) > 1 else map)(partial(_ran, task), parts))
     batches = [batch for given, _ in ran for batch in given]
@@ -80,7 +78,7 @@ def run_here(task: Task[Job], parts: Sequence[Work[Job]], schema: pa.Schema) -> 
 def run_by_spark(
     spark: "SparkSession", task: Task[Job], jobs: Sequence[Job], schema: pa.Schema, tasks: int
 ) -> Done:
-    """Run jobs in tasks of Spark's; neighbours lie in one task. `task` and jobs are pickled. Raises
+    """Run jobs in Spark tasks; neighbours share a task. `task` and jobs are pickled. Raises
     SPARK_FAILURES for what Spark lost."""
     parts = deal(jobs, tasks)
     if not parts:
@@ -91,8 +89,8 @@ def run_by_spark(
 def run_rows_by_spark(
     frame: "DataFrame", task: Task[Job], jobs: Mapping[int, Job], schema: pa.Schema
 ) -> Done:
-    """Run jobs over the rows of a frame, of which the column NUMBER names the job: all rows of one
-    lie behind each other in one partition. A job without rows is not run. Raises SPARK_FAILURES."""
+    """Run jobs over the rows of a frame, whose column NUMBER names the job: all rows of a job are
+    consecutive in one partition. A job without rows does not run. Raises SPARK_FAILURES."""
     return _collected(frame, SparkTask(task, jobs, schema, over_rows=True))
 
 
@@ -102,7 +100,7 @@ def numbers(spark: "SparkSession", parts: int) -> "DataFrame":
 
 
 def dealt(jobs: Sequence[Job], count: int) -> list[Work[Job]]:
-    """Jobs as parts of some work that reads by itself, see `deal`."""
+    """Jobs as parts of work whose tasks read by themselves, see `deal`."""
     return [[(job, None) for job in part] for part in deal(jobs, count)]
 
 
@@ -115,8 +113,8 @@ def deal(jobs: Sequence[Job], count: int) -> list[Sequence[Job]]:
 
 @dataclass(frozen=True)
 class SparkTask(Generic[Job]):
-    """A task as Spark calls it (mapInArrow): over numbers of parts, at the end of which it says
-    that it came there, or `over_rows` of jobs. Gives rows of `schema` and FAILURE."""
+    """A task as Spark calls it (mapInArrow): over numbers of parts, at the end of which it reports
+    that it is done, or `over_rows` of jobs. Gives rows of `schema` and FAILURE."""
 
     task: Task[Job]
     jobs: Mapping[int, Any] | Sequence[Any]
@@ -125,7 +123,7 @@ class SparkTask(Generic[Job]):
 
     @property
     def gives(self) -> pa.Schema:
-        """What a row has."""
+        """The schema of the rows that it gives."""
         return self.schema.append(pa.field(FAILURE, pa.string()))
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -137,7 +135,7 @@ class SparkTask(Generic[Job]):
                 yield pa.RecordBatch.from_pylist([{FAILURE: _ENDED}], self.gives)
         except Exception as error:  # noqa: BLE001 - the driver raises it again
             yield pa.RecordBatch.from_pylist([{FAILURE: to_text(error)}], self.gives)
-            deque(taken, maxlen=0)  # Spark uses no worker again that leaves some of its input
+            deque(taken, maxlen=0)  # Spark does not reuse a worker that leaves some of its input
 
     def _work(self, batches: Iterator[pa.RecordBatch]) -> Work[Job]:
         work = by_number(batches, self.jobs)
@@ -145,7 +143,7 @@ class SparkTask(Generic[Job]):
 
 
 def done_of(table: pa.Table, tasks: int = 0) -> Done:
-    """What rows of `SparkTask` say, of so many tasks that read by themselves."""
+    """The outcome in rows of `SparkTask`, given the number of tasks that read by themselves."""
     ends = table[FAILURE].drop_null().to_pylist()
     failures = [from_text(text) for text in ends if text != _ENDED]
     if len(ends) < tasks:
@@ -160,7 +158,7 @@ def done_of(table: pa.Table, tasks: int = 0) -> Done:
 
 
 def to_text(error: Exception) -> str:
-    """An exception as a row has it: JSON of its class and its facts."""
+    """An exception as text for a row: JSON of its class and its facts."""
     module, name = type(error).__module__, type(error).__qualname__
     facts: dict[str, Any] = {"text": text_of(error)}
     if isinstance(error, MirrorlakeError):
@@ -176,8 +174,8 @@ def to_text(error: Exception) -> str:
 
 
 def from_text(text: str) -> Exception:
-    """The exception that `to_text` had: of the same class, with the same facts, where it is one
-    that a driver goes by; else TaskFailed."""
+    """The exception that `to_text` had: of the same class, with the same facts, if it is one that a
+    driver handles; else TaskFailed."""
     module, name, facts = json.loads(text)
     trace = facts.pop("trace")
     known = module.partition(".")[0] in ("mirrorlake", "builtins", "confluent_kafka")
@@ -195,7 +193,7 @@ def from_text(text: str) -> Exception:
 
 
 def _plain(fact: object) -> object:
-    """A fact that JSON does not know: a number of numpy's, or a text."""
+    """A fact that JSON does not know, as a number if it is one of numpy's, else as text."""
     return int(fact) if isinstance(fact, Integral) else str(fact)
 
 
@@ -227,8 +225,8 @@ def _collected(frame: "DataFrame", worker: SparkTask[Job], tasks: int = 0) -> Do
 def by_number(
     batches: Iterable[pa.RecordBatch], jobs: Mapping[int, Job] | Sequence[Job]
 ) -> Iterator[tuple[Job, Iterator[pa.RecordBatch]]]:
-    """Jobs with their rows, of which the column NUMBER has the job's. What a task leaves of one's
-    rows is passed over."""
+    """Jobs with their rows, by the column NUMBER. Rows of a job that its task leaves are
+    skipped."""
     for number, pieces in groupby(_cut(batches), key=itemgetter(0)):
         yield jobs[number], (rows for _, rows in pieces)
 

@@ -1,10 +1,10 @@
-"""The process that Spark's Python workers of a local session are forked from: pyspark's own, which
-has imported what each of them needs.
+"""The process from which Spark's Python workers of a local session are forked: pyspark's own, with
+the imports that each of them needs.
 
 A worker then begins at once instead of after a second of imports. After each task pyspark has a
-worker collect garbage; what was imported before is never looked at again (`gc.freeze`). Before each
-task pyspark has a worker forget what the places hold that Python imports from; Spark's jar, which
-the JVM names among them, would be listed anew: 5,000 names.
+worker collect garbage; `gc.freeze` exempts what was imported before. Before each task pyspark has a
+worker forget the contents of Python's import path; Spark's jar, which the JVM adds to the path,
+would be listed anew: 5,000 names.
 """
 
 import gc
@@ -13,10 +13,10 @@ from importlib import import_module
 
 from pyspark.daemon import manager
 
-#: What runs a worker's tasks, as pyspark reads it. Version 4.0 imports it before the fork; 4.2 in
-#: each worker, lest it starts threads, which it does not behind the rest.
+#: The module that runs a worker's tasks, as pyspark reads it. Version 4.0 imports it before the
+#: fork; 4.2 in each worker, in case it starts threads, which it does not after the other imports.
 _RUNS = next((name for name in sys.argv[1:2] if name.startswith("pyspark")), "pyspark.worker")
-#: Arrow imports pandas where that is installed, whether or not a worker wants it.
+#: Arrow imports pandas if it is installed, whether or not a worker needs it.
 _NEEDED = ("confluent_kafka", "pandas", "pyarrow.parquet", _RUNS)
 
 if __name__ == "__main__":
