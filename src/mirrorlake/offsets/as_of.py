@@ -1,23 +1,23 @@
-"""Where each partition ends as of a time, so that every transaction of the source is in front of it
-with all of its records, or with none. Pure.
+"""Where each partition ends as of a time, so that every transaction of the source lies in front of
+it with all of its records, or with none. Pure.
 
-The stage does not say to which transaction a record belongs: consumers learn neither producers
-nor markers. What it says is where log ends were. A landed batch that reaches the ends of all
-partitions, the last stable offsets (KIP-98), notes beside its rows which partitions' logs went on
-behind that, and how far they went at a moment after all these ends were reported. From this
-follows, with nothing else taken for granted than that offsets of a marker hold no record:
+The stage does not show to which transaction a record belongs: consumers see neither producers nor
+markers. It shows where log ends were. A landed batch that reaches the ends of all partitions, the
+last stable offsets (KIP-98), notes beside its rows which partitions' logs went on behind that, and
+how far they went at a moment after all these ends were reported. From this follows, assuming only
+that offsets of a marker hold no record:
 
 - A transaction with a record below such an end was decided by then, so all of its records were
-  written by then. Where no log went on behind the batch's end, no transaction has records on both
+  written by then. If no log went on behind the batch's end, no transaction has records on both
   sides of it, over all partitions.
-- Where a log did go on, it may be by a transaction that is decided, but whose marker is missing
-  there yet. One that ends leaves a gap of offsets. So if all offsets are staged from there up to an
-  end that no transaction has on both sides, none of these records are part of one.
+- If a log did go on, that may be by a transaction that is decided but whose marker is still missing
+  there. A transaction that ends leaves a gap of offsets. So if all offsets are staged from there up
+  to an end that no transaction has on both sides, none of these records belong to one.
 - In one partition, no transaction has both sides of a batch's end if all offsets are staged from
-  there to where its log went on to: what wrote on both sides was decided, and its marker would lie
-  in between.
+  there to where its log went on to: a transaction on both sides was decided, and its marker would
+  lie in between.
 
-Compaction leaves gaps too, and is taken for transactions: the cut then lies earlier than it might.
+Compaction leaves gaps too, and counts as transactions: the cut may then lie earlier than it could.
 """
 
 import json
@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: Of partitions whose log went on behind a batch: the batch's end there, and the log's a moment
+#: For partitions whose log went on behind a batch: the batch's end, and the log's end a moment
 #: later.
 OpenEnds = Mapping[TopicAndPartition, tuple[int, int]]
 
@@ -36,9 +36,9 @@ OpenEnds = Mapping[TopicAndPartition, tuple[int, int]]
 def noted_ends(
     ends: Mapping[TopicAndPartition, int], log_ends: Mapping[TopicAndPartition, int]
 ) -> str | None:
-    """What a batch notes that ends at the last stable offsets of all partitions, `ends`, if the
-    logs' ends (high watermarks) were these at a moment after all of that was reported. None where a
-    leader did not answer."""
+    """The note of a batch that ends at the last stable offsets of all partitions, `ends`, given the
+    logs' ends (high watermarks) at a moment after all of these were reported. None if a leader did
+    not answer."""
     if not ends.keys() <= log_ends.keys():
         return None
     behind = [
@@ -48,7 +48,7 @@ def noted_ends(
 
 
 def read_ends(noted: str | None) -> OpenEnds | None:
-    """What `noted_ends` gave; None where nothing was noted."""
+    """The ends in a note of `noted_ends`; None without a note."""
     if noted is None:
         return None
     return {
@@ -58,11 +58,12 @@ def read_ends(noted: str | None) -> OpenEnds | None:
 
 @dataclass(frozen=True)
 class LandedPart:
-    """What one landed batch holds of one partition.
+    """The records of one partition in one landed batch.
 
-    `batch` is its number, which rises with time. `first` and `last` are offsets of records, `end`
-    is up to where it covered the partition, exclusive (None where that was not noted). `late_first`
-    is the first record that the time leaves out: stamped and landed after it; None without one.
+    `batch` is its number, which rises with time. `first` and `last` are offsets of records; `end`
+    is the offset up to which it covered the partition, exclusive (None if that was not noted).
+    `late_first` is the first record that the time leaves out: stamped and landed after it; None if
+    there is none.
     """
 
     batch: int
@@ -74,17 +75,17 @@ class LandedPart:
 
     @property
     def covered_end(self) -> int:
-        """Up to where it covered the partition, as far as is known."""
+        """The offset up to which it covered the partition, as far as is known."""
         return self.last + 1 if self.end is None else self.end
 
     @property
     def is_dense(self) -> bool:
-        """Whether it has a record for each of its offsets."""
+        """Whether each of its offsets has a record."""
         return self.count == self.covered_end - self.first
 
 
-#: How much earlier than they could partitions may end so that it is proven that no transaction is
-#: cut in two: a difference of batch numbers, which are ms.
+#: How much earlier than they could partitions may end for the sake of a proof that no transaction
+#: is cut in two: a difference of batch numbers, which are ms.
 PATIENCE_MS = 600_000
 
 
@@ -92,9 +93,9 @@ class Cuts(NamedTuple):
     """Where partitions end as of a time: offsets, exclusive, and the landed batch that all of them
     can end with (None: there is none, so they end where records of transactions begin).
 
-    `unproven` are partitions where a transaction may have records on both sides: what is staged
-    there is old, or Spark landed it, so that what it takes to know was not noted; or transactions
-    overlapped for so long that no end is known that all of them leave whole.
+    `unproven` are partitions where a transaction may have records on both sides: the staged records
+    are old, or Spark landed them, so the needed facts were not noted; or transactions overlapped
+    for so long that no end is known that leaves all of them whole.
     """
 
     ends: Mapping[TopicAndPartition, int]
@@ -109,16 +110,16 @@ def cut_as_of(
 ) -> Cuts:
     """Where partitions of a source cluster end as of a time.
 
-    All end where one landed batch did, the last one that has both no record of after the time and
-    no transaction on both sides; and behind that, where records are no part of transactions, in
-    front of the first record of after it. Where that batch lies too far back, the last one that no
-    transaction has on both sides within a single partition is taken, or the last one at all.
+    All end where one landed batch did: the last one with neither a record from after the time nor a
+    transaction on both sides. Behind that they go on over records that belong to no transaction, up
+    to the first record from after the time. If that batch lies too far back, take the last one that
+    no transaction has on both sides within a single partition, or the last one at all.
 
     Args:
-        parts: of each partition what its landed batches hold, of one generation; all partitions of
-            the cluster.
-        batches: of each landed batch which partitions' logs went on behind it; None for one of
-            which it was not noted.
+        parts: for each partition of the cluster, the records of its landed batches, of one
+            generation.
+        batches: for each landed batch, the partitions whose logs went on behind it; None if that
+            was not noted.
         patience: how far back is too far, as a difference of batch numbers.
     """
     ordered = {
@@ -154,7 +155,7 @@ def cut_as_of(
 
 
 def _is_between(open_ends: OpenEnds, runs: Mapping[TopicAndPartition, "_Run"]) -> bool:
-    """Whether every transaction lies on one side of the ends of a batch."""
+    """Whether every transaction lies on one side of a batch's ends."""
     return all(
         key in runs and runs[key].plain_end(end) >= log_end
         for key, (end, log_end) in open_ends.items()
@@ -162,7 +163,7 @@ def _is_between(open_ends: OpenEnds, runs: Mapping[TopicAndPartition, "_Run"]) -
 
 
 def _is_between_alone(open_ends: OpenEnds, runs: Mapping[TopicAndPartition, "_Run"]) -> bool:
-    """Whether that is so in each partition for itself."""
+    """Whether that holds within each single partition."""
     return all(
         key in runs and runs[key].dense_end(end) >= log_end
         for key, (end, log_end) in open_ends.items()
@@ -179,7 +180,7 @@ def _not_plain(
 
 
 def _reached(run: "_Run", base: int | None) -> int:
-    """Where a partition ends, if all of them may end where the batch `base` did, or where they
+    """Where a partition ends if all may end where the batch `base` did, or else where they
     begin."""
     ends = [part.covered_end for part in run.parts if base is not None and part.batch <= base]
     end = max(ends) if ends else run.parts[0].first
@@ -187,7 +188,7 @@ def _reached(run: "_Run", base: int | None) -> int:
 
 
 class _Run:
-    """What is staged of one partition, asked how far its records are no part of transactions."""
+    """The staged parts of one partition, to find how far its records belong to no transaction."""
 
     def __init__(
         self,
@@ -198,15 +199,15 @@ class _Run:
         self.parts = parts
         self._key = key
         self._batches = batches
-        #: Where the time ends: in front of the first record that it leaves out, or behind all.
+        #: Where the time ends: at the first record that it leaves out, or behind all.
         self.late_first = min(
             (part.late_first for part in parts if part.late_first is not None),
             default=parts[-1].covered_end,
         )
 
     def plain_end(self, start: int) -> int:
-        """Up to which end of a batch all offsets from `start`, itself an end, hold records of no
-        transaction."""
+        """The last end of a batch up to which all offsets from `start`, itself an end, hold records
+        of no transaction."""
         best = start
         waiting: list[tuple[int, int]] = []
         for part in self._dense(start):
@@ -219,11 +220,11 @@ class _Run:
         return best
 
     def dense_end(self, start: int) -> int:
-        """Up to where every offset from `start` has a record."""
+        """The offset up to which every offset from `start` has a record."""
         return max((part.covered_end for part in self._dense(start)), default=start)
 
     def _dense(self, start: int) -> Iterator[LandedPart]:
-        """The parts behind an end, up to the first gap."""
+        """The parts after `start`, up to the first gap."""
         reached = start
         for part in self.parts:
             if part.covered_end <= start:

@@ -7,8 +7,8 @@ import numpy as np
 
 
 def places_in(wanted: np.ndarray, held: np.ndarray) -> np.ndarray | None:
-    """For each of `wanted` its index in `held`, -1 where that has none like it; the others rise.
-    None where there is no such way, or more than one: then which is which cannot be known."""
+    """For each of `wanted` its index in `held`, -1 if there is no equal one; the others rise. None
+    if there is no such assignment, or more than one: then it cannot be known."""
     present = np.isin(wanted, held)
     asked, there = wanted[present].tolist(), held.tolist()
     earliest = list(_earliest(asked, there))
@@ -21,8 +21,8 @@ def places_in(wanted: np.ndarray, held: np.ndarray) -> np.ndarray | None:
 
 
 def _earliest(wanted: list[int], held: list[int]) -> Iterator[int]:
-    """The earliest index of each that is behind that of the one before; ends at the first that has
-    none."""
+    """The earliest index of each value that is behind that of the one before; ends at the first
+    value that has none."""
     rest = enumerate(held)
     for one in wanted:
         at = next((at for at, other in rest if other == one), None)

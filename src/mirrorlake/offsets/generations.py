@@ -1,5 +1,5 @@
-"""Generations of source topics, and of target topics: each begins when a topic is made, or made
-again; one of a source's partition also when its log there went back. Pure."""
+"""Generations of source topics and of target topics: each begins when a topic is made, or made
+again; one of a source partition also when its log went back. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -12,9 +12,9 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 
 @dataclass(frozen=True)
 class Begun:
-    """A generation of a source topic; with a partition, one that this began by itself, from
-    `first_offset` on. `id` names it for ever, unlike the number, which a lake that is put back as
-    it was gives once more; empty where it is not known."""
+    """A generation of a source topic; with a partition, one that this partition began by itself,
+    from `first_offset` on. `id` names it for ever, while a restored lake may assign its number
+    again; empty if unknown."""
 
     topic: str
     generation: int
@@ -54,20 +54,20 @@ class SourceGenerations:
         return max((begun.generation for begun in self._of(key)), default=0)
 
     def living(self, place: PartitionGeneration, offset: int) -> int:
-        """What a position in a generation of a partition is in the newest one: the same offset as
-        long as the log is the same up to there, else where the log that took its place begins."""
+        """The place of a position in the newest generation of a partition: the same offset as long
+        as the log is the same up to there, else the start of the log that replaced it."""
         later = (
             one for one in self._of(place.topic_partition) if one.generation > place.generation
         )
         return min([offset, *(one.first_offset or 0 for one in later)])
 
     def is_gone(self, place: PartitionGeneration, offset: int) -> bool:
-        """Whether a position in a generation of a partition is none of the newest one: another log
-        has taken the place of the one that it is of, in front of it."""
+        """Whether a position does not exist in the newest generation of a partition: another log
+        has replaced its own, from an earlier offset on."""
         return self.living(place, offset) != offset
 
     def ids(self, key: TopicAndPartition) -> GenerationIds:
-        """The generations of a partition, and by what each is known outside of the lake."""
+        """The generations of a partition, each with the id that is known outside of the lake."""
         return tuple((begun.generation, begun.id) for begun in self._of(key))
 
     def _of(self, key: TopicAndPartition) -> Iterable[Begun]:
@@ -96,8 +96,8 @@ FIRST = TargetGeneration()
 Begins = Literal["stage", "end"]
 
 
-#: What an operator can decide about a target topic that is gone or was made again, beside `stop`,
-#: and where the next generation then begins.
+#: An operator's choices for a target topic that is gone or was made again, beside `stop`, and where
+#: the next generation then begins.
 BEGINNINGS: Mapping[str, Begins] = {"again": "stage", "continue": "end"}
 
 
@@ -118,9 +118,8 @@ class NotedTarget:
 
 @dataclass(frozen=True)
 class TargetDecision:
-    """What is known of the end of one generation of the target topic of a source topic;
-    `resolution` is None while no operator has decided. `target` names it, unless an earlier version
-    noted it."""
+    """The end of one generation of a source topic's target topic; `resolution` is None while no
+    operator has decided. `target` names the target topic, unless an earlier version noted it."""
 
     topic: str
     generation: int

@@ -1,8 +1,8 @@
-"""Where logs begin and end, for those to whom some time is no matter. Pure.
+"""The known starts and ends of logs, for callers that may see them somewhat late. Pure.
 
-A log begins elsewhere only when retention deletes what is oldest, and of thousands of logs that is
-asked for once a minute. It matters at once where something waits behind it: what was deleted is
-no longer waited for. And of thousands of logs most end where they did.
+A log's start moves only when retention deletes the oldest records, so of thousands of logs it is
+asked for once a minute. It matters at once if records wait behind it: deleted ones are no longer
+waited for. And of thousands of logs most end where they did.
 """
 
 from collections.abc import Callable, Collection, Hashable, Mapping
@@ -12,23 +12,24 @@ from mirrorlake.offsets.positions import TopicAndPartition
 #: How often the starts of all logs are asked for, seconds; brokers delete what is too old every
 #: five minutes.
 STARTS_SECONDS = 60.0
-#: From how many logs on all are asked for less often.
+#: From this many logs on, all are asked for less often.
 SPREAD_FROM = 2_000
 
 
 def spread(seconds: float, logs: int) -> float:
-    """How often all of so many logs are asked for that would be each `seconds` if they were fewer:
-    what it costs a second, here and at the brokers, does not grow with them from SPREAD_FROM on."""
+    """The interval for asking for all of so many logs, which would be `seconds` for fewer: from
+    SPREAD_FROM on, the cost per second, here and at the brokers, does not grow with their
+    number."""
     return seconds * max(1.0, logs / SPREAD_FROM)
 
 
 class KnownOffsets:
-    """What one asker knows of where logs begin, or of where they end. For one thread."""
+    """The starts, or the ends, of logs as one caller knows them. For one thread."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, int] = {}
         self._all_at = float("-inf")
-        #: What was asked about last, and what was answered; where nothing moves that stays.
+        #: The logs of the last call, and the answer, which is kept while nothing moves.
         self._logs: Mapping[TopicAndPartition, Hashable] = {}
         self._offsets: Mapping[TopicAndPartition, int] | None = None
 
@@ -45,11 +46,11 @@ class KnownOffsets:
         every: float = STARTS_SECONDS,
     ) -> Mapping[TopicAndPartition, int]:
         """The offsets of partitions (`now`: seconds of a clock that does not go back): the same
-        object as before where none was asked for.
+        object as before if none was asked for.
 
-        `logs` says which log is a partition's now, such as its generation, where a topic may be
-        made again: what was known of another log is not taken for it. `ask` is asked for the
-        `moving` ones and those that are not known, and `every` so many seconds for all; what it
+        `logs` identifies each partition's current log, such as by its generation, if a topic may be
+        made again: an offset of another log is not taken for its own. `ask` is called for the
+        `moving` and the unknown partitions, and every `every` seconds for all; a partition that it
         does not answer is missing.
         """
         if now - self._all_at >= every:

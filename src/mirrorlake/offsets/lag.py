@@ -1,10 +1,10 @@
 """How late a partition is, in seconds, from samples of its source's end. Pure: times are seconds
 that the caller gives.
 
-Kafka does not say when an offset was written without reading the record. Samples do, nearly: if the
+Kafka does not tell when an offset was written unless the record is read. Samples do, nearly: if the
 end was 100 at one sample and 200 at the next, offset 150 was written about half way between them.
-So the lag of a partition is how long ago the first record that is not produced yet came to the
-source; it is wrong by one interval of samples at most.
+So the lag of a partition is the time since its first unproduced record came to the source; it is
+wrong by at most one interval of samples.
 """
 
 from collections.abc import Collection
@@ -12,13 +12,13 @@ from itertools import islice
 
 from mirrorlake.offsets.positions import PartitionGeneration
 
-#: Samples that are kept of a partition that lags; with more, every second one is forgotten, so that
+#: The most samples kept of a partition that lags; beyond that, every second one is dropped, so that
 #: old lag gets coarser.
 POINTS = 128
 
 
 class LagHistory:
-    """What was seen of the ends of the partitions of one flow. For one thread."""
+    """The sampled ends of the partitions of one flow. For one thread."""
 
     def __init__(self, points: int = POINTS) -> None:
         self._limit = points
@@ -27,10 +27,10 @@ class LagHistory:
     def seed(
         self, key: PartitionGeneration, at: float, produced: int, end: int, lag_seconds: float
     ) -> None:
-        """Take over a sample of an earlier process: at that time, what was produced, the source's
+        """Take over a sample of an earlier process: its time, the produced position, the source's
         end, and the lag."""
-        # The first record that was not produced had come just then: not between two samples, so no
-        # interpolation.
+        # The first unproduced record came at exactly that time, not between two samples, so there
+        # is no interpolation.
         first = [(at - lag_seconds, produced + 1)] if end > produced + 1 and lag_seconds > 0 else []
         last = (at - lag_seconds, end) if end == produced + 1 else (at, end)
         self._seen[key] = [*first, last]
@@ -46,8 +46,8 @@ class LagHistory:
     def observe(self, key: PartitionGeneration, at: float, produced: int, end: int) -> float:
         """Note a sample and return the lag in seconds: 0 when all is produced.
 
-        An end that went back is that of a topic made again: what was seen before says nothing about
-        it. A clock that went back was wrong before: what was seen is as long ago as it was then.
+        An end that went back belongs to a topic made again: earlier samples do not apply to it. If
+        the clock went back, it was wrong before: earlier samples keep their age.
 
         Args:
             key: the partition, in the generation that is landed.
@@ -61,7 +61,7 @@ class LagHistory:
             back = points[-1][0] - at
             points[:] = [(seen - back, known) for seen, known in points]
         if len(points) > 1 and points[-1][1] == points[-2][1] == end:
-            points[-1] = (at, end)  # nothing came: one flat line, however long
+            points[-1] = (at, end)  # no record came: one flat line, however long
         else:
             points.append((at, end))
         ahead = next(
@@ -74,7 +74,7 @@ class LagHistory:
 
 
 def _came_at(points: list[tuple[float, int]], produced: int) -> float:
-    """When the record at offset `produced` came, as if the records between two samples had come
+    """When the record at offset `produced` came, assuming that the records between two samples came
     evenly."""
     (since, behind), *later = points
     if behind > produced or not later:

@@ -1,9 +1,9 @@
-"""Which small files of the stage may become one: those between whose records of a partition lie
-none of others. Pure.
+"""Which small files of the stage may become one: files with no other file's records of a partition
+between theirs. Pure.
 
-A file whose offsets lie before and behind those of another one cannot be read in order by reading
-files one after another (`produce/batch.py`: the rows are sorted then). A burst between two quiet
-times leaves just that: a large file between small ones.
+A file whose offsets lie both before and behind those of another one cannot be read in order by
+reading files one after another (`produce/batch.py`: the rows are sorted then). A burst between two
+quiet times leaves just that: a large file between small ones.
 """
 
 from collections import defaultdict
@@ -13,13 +13,13 @@ import numpy as np
 
 from mirrorlake.offsets.stage_index import StageIndex
 
-#: A partition, and how many of its ranges, of files that are not looked at, lie before a file's.
+#: A partition, and how many of its ranges in files outside of the choice lie before a file's.
 _Place = tuple[tuple[str, str, int], int]
 
 
 def mergeable(index: StageIndex, sizes: Mapping[str, int], max_bytes: int) -> list[str]:
-    """The first of some files (path: bytes; in the order in which they came) that may become one,
-    of `max_bytes` bytes in all; none where no two may."""
+    """The first of some files (path: bytes; in the order in which they came) that may become one
+    file, of `max_bytes` bytes in all; empty if no two may."""
     left = {
         number: size
         for path, size in sizes.items()
@@ -28,8 +28,8 @@ def mergeable(index: StageIndex, sizes: Mapping[str, int], max_bytes: int) -> li
     places = _places(index, left)
     while len(left) > 1:
         group = _first_group(left, places, max_bytes)
-        # A file that was left out may lie between two that were taken: a merged one came late, with
-        # old offsets.
+        # A file that was left out may lie between two that were taken: a merged file came late,
+        # with old offsets.
         if len(group) > 1 and _agree(
             place for of in _places(index, group).values() for place in of
         ):
@@ -39,7 +39,7 @@ def mergeable(index: StageIndex, sizes: Mapping[str, int], max_bytes: int) -> li
 
 
 def _places(index: StageIndex, files: Collection[int]) -> Mapping[int, set[_Place]]:
-    """Where files lie in each partition that they have records of: two of the same place are
+    """The places of files in each partition that they have records of: two in the same place are
     neighbours."""
     by_file: dict[int, set[_Place]] = defaultdict(set)
     wanted = list(files)
@@ -55,7 +55,7 @@ def _places(index: StageIndex, files: Collection[int]) -> Mapping[int, set[_Plac
 def _first_group(
     sizes: Mapping[int, int], places: Mapping[int, set[_Place]], max_bytes: int
 ) -> list[int]:
-    """The first file, and all that may be with it: of a partition none behind one that was left
+    """The first file, and all that may join it: in no partition one behind a file that was left
     out."""
     group: list[int] = []
     taken: dict[tuple[str, str, int], int] = {}
@@ -78,6 +78,6 @@ def _first_group(
 
 
 def _agree(places: Iterable[_Place]) -> bool:
-    """Whether each partition is there with one place only."""
+    """Whether each partition occurs with one place only."""
     distinct = set(places)
     return len(distinct) == len({key for key, _ in distinct})

@@ -1,9 +1,9 @@
-"""Transactions that hold back what consumers of committed records get, as samples of a source see
-them. Pure: times are seconds that the caller gives.
+"""Open transactions that hold back consumers of committed records, as samples of a source see them.
+Pure: times are seconds that the caller gives.
 
-Behind the last stable offset lie records of which it is not known yet whether they are committed
-(KIP-98), and all that came since. While that offset stands still and the log goes on behind it, a
-transaction is open there; one that a coordinator has lost stays so for ever (KIP-664).
+Behind the last stable offset lie records that may or may not be committed (KIP-98), and all that
+came since. While that offset stands still and the log goes on behind it, a transaction is open
+there; one that a coordinator has lost stays open for ever (KIP-664).
 """
 
 from collections.abc import Collection, Mapping
@@ -14,33 +14,33 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 @dataclass(frozen=True)
 class Held:
-    """A transaction that is open: the last stable offset, which is its first one; since when that
-    was seen to stand there, or its producer wrote last, if that is longer ago; and the producer's
-    id, None where it is not known."""
+    """An open transaction: the last stable offset, which is its first one; the time since which
+    that was seen to stand there, or of its producer's last write, if that is earlier; and the
+    producer's id, None if unknown."""
 
     stable: int
     since: float
     producer_id: int | None = None
 
     def by(self, at: float) -> "Held":
-        """As it is known at a time."""
+        """The same, with a start no later than `at`."""
         return self if self.since <= at else replace(self, since=at)
 
 
 class OpenTransactions:
-    """What was seen of the open transactions of one flow's partitions. For one thread."""
+    """The open transactions seen in one flow's partitions. For one thread."""
 
     def __init__(self) -> None:
         self._seen: dict[TopicAndPartition, Held] = {}
         self._standing: set[TopicAndPartition] = set()
 
     def seed(self, key: TopicAndPartition, held: Held) -> None:
-        """Take over what an earlier process saw."""
+        """Take over a transaction that an earlier process saw."""
         self._seen[key] = held
 
     def observe(self, at: float, open_at: Mapping[TopicAndPartition, int]) -> None:
-        """Note a sample: the last stable offset of each partition whose log goes on behind it. What
-        was seen later than this, a clock that was wrong saw."""
+        """Note a sample: the last stable offset of each partition whose log goes on behind it.
+        Times later than this one came from a clock that was wrong."""
         self._standing = {
             key
             for key, stable in open_at.items()
@@ -56,7 +56,7 @@ class OpenTransactions:
         return {key for key in self._standing if self._seen[key].producer_id is None}
 
     def name(self, key: TopicAndPartition, producer_id: int, written_at: float) -> None:
-        """Note whose transaction it is, and when that producer wrote last."""
+        """Note the producer of a transaction, and when it wrote last."""
         held = self._seen[key]
         self._seen[key] = replace(held, since=min(held.since, written_at), producer_id=producer_id)
 

@@ -1,4 +1,4 @@
-"""Records that a target refused and a flow went on behind, as the table `parked` has them. Pure."""
+"""Records that a target refused and a flow went on behind, as in the table `parked`. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -10,8 +10,8 @@ from mirrorlake.offsets.ranges import OffsetRanges
 
 @dataclass(frozen=True)
 class Parked:
-    """A row of `parked`, without its flow and its times: `generation` is of the source topic,
-    `reason` what Kafka calls the refusal, `byte_count` that of key and value."""
+    """A row of `parked`, without its flow and its times. `generation` is of the source topic,
+    `reason` Kafka's name of the refusal, `byte_count` the size of key and value."""
 
     topic: str
     partition: int
@@ -24,7 +24,7 @@ class Parked:
 
     @property
     def place(self) -> MirroredPartition:
-        """The generation of a partition, and of the target topic that refused it."""
+        """The generations of the source partition, and of the target topic that refused it."""
         return MirroredPartition.from_row(vars(self))
 
 
@@ -36,7 +36,7 @@ class ParkedOffsets:
         self.add(rows)
 
     def add(self, rows: Iterable[Parked]) -> None:
-        """Leave these out too."""
+        """Leave out these records too."""
         fresh: dict[MirroredPartition, list[tuple[int, int]]] = defaultdict(list)
         for row in rows:
             fresh[row.place].append((row.offset, row.offset))
@@ -46,5 +46,5 @@ class ParkedOffsets:
     def within(
         self, place: MirroredPartition, first: int, last: int
     ) -> tuple[tuple[int, int], ...]:
-        """Those from `first` to `last` as ranges; all bounds are inclusive."""
+        """The parked offsets from `first` to `last` as ranges; all bounds are inclusive."""
         return self._offsets.get(place, OffsetRanges()).within(first, last)

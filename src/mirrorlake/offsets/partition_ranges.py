@@ -1,4 +1,4 @@
-"""The ranges of offsets of one partition that lie in files of the stage. Pure."""
+"""The offset ranges of one partition that lie in files of the stage. Pure."""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -24,7 +24,7 @@ class StagedRange(NamedTuple):
 
     @property
     def place(self) -> PartitionGeneration:
-        """What the offsets are of."""
+        """The generation of a partition that the offsets belong to."""
         return PartitionGeneration(self.topic, self.partition, self.generation)
 
 
@@ -65,7 +65,7 @@ class PartitionRanges:
         return map(self.__getitem__, range(len(self)))
 
     def add(self, file: int, staged_range: StagedRange) -> None:
-        """Put a range in its place: mostly the last one."""
+        """Insert a range in order, mostly as the last one."""
         values = (*staged_range[3:], file)
         if not self._lasts or (
             staged_range.generation == self._generations[-1]
@@ -83,7 +83,7 @@ class PartitionRanges:
             column.insert(at, value)
 
     def without(self, files: Collection[int]) -> "PartitionRanges":
-        """The same without the ranges of some files."""
+        """The ranges that are not in some files."""
         wanted = ~np.isin(np.frombuffer(self._files, np.int64), list(files))
         return PartitionRanges.from_columns(
             [np.frombuffer(column, np.int64)[wanted] for column in self.columns()]
@@ -91,7 +91,7 @@ class PartitionRanges:
 
     @classmethod
     def from_columns(cls, columns: Sequence[np.ndarray]) -> "PartitionRanges":
-        """Ranges from what `columns` gives."""
+        """Ranges from arrays as `columns` gives them."""
         made = cls()
         for column, values in zip(made.columns(), columns, strict=True):
             column.frombytes(values.astype(np.int64, copy=False).tobytes())
@@ -99,9 +99,9 @@ class PartitionRanges:
         return made
 
     def bounded(self, extents: Mapping[int, tuple[int, int]]) -> "PartitionRanges":
-        """The same within a range of offsets (inclusive) for each generation, and without
-        generations that have none. Counts of ranges that are cut are in proportion, which is an
-        estimate where these have gaps."""
+        """The ranges cut to an extent (inclusive) for each generation, without generations that
+        have none. Counts of cut ranges are in proportion, which is an estimate if they have
+        gaps."""
         if not len(self) or not extents:
             return PartitionRanges()
         columns = [np.frombuffer(column, np.int64) for column in self.columns()]
@@ -120,11 +120,11 @@ class PartitionRanges:
 
     @property
     def uncut(self) -> "PartitionRanges":
-        """The ranges of which these are `bounded`, with counts that are no estimates."""
+        """The ranges of which these are `bounded`, with exact counts."""
         return self if self._uncut is None else self._uncut
 
     def above(self, generation: int, offset: int) -> Iterator[FileRange]:
-        """Ranges with something at or above an offset, of this generation or else of the next one
+        """Ranges with an offset at or above `offset`, of this generation or else of the next one
         that there is."""
         low, high = self._of_generation(generation)
         at = low
@@ -140,12 +140,12 @@ class PartitionRanges:
                 yield self[index]
 
     def first_of(self, generation: int) -> int | None:
-        """The first offset of a generation; None where there is none of it."""
+        """The first offset of a generation; None if it has no range."""
         low, high = self._of_generation(generation)
         return self._firsts[low] if low < high else None
 
     def within(self, generation: int, first: int, last: int) -> list[FileRange]:
-        """Ranges of a generation that hold something of a range of offsets (inclusive)."""
+        """Ranges of a generation that overlap a range of offsets (inclusive)."""
         ranges = []
         for file_range in self.above(generation, first):
             if file_range.generation != generation or file_range.first > last:

@@ -1,4 +1,4 @@
-"""A partition, and what is known of positions in it. Pure."""
+"""Partitions, and what is known of positions in them. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,24 +17,24 @@ TopicPartitionOffset = tuple[str, int, int]
 
 
 def partitions_of(topics: Mapping[str, int]) -> list[TopicAndPartition]:
-    """The partitions of topics that have so many."""
+    """The partitions of topics, given their counts."""
     return [(name, number) for name, count in topics.items() for number in range(count)]
 
 
 def offset_count(ranges: Ranges) -> int:
-    """How many offsets ranges have; not all of them need to have a record."""
+    """How many offsets ranges have; not every offset has a record."""
     return sum(end - first for first, end in ranges.values())
 
 
 def ranges_between(
     starts: Mapping[TopicAndPartition, int], ends: Mapping[TopicAndPartition, int]
 ) -> dict[TopicAndPartition, tuple[int, int]]:
-    """What lies between the starts of partitions and their ends; those with nothing are missing."""
+    """The offsets between the starts and ends of partitions; those without any are missing."""
     return {key: (starts[key], end) for key, end in ends.items() if starts[key] < end}
 
 
 def by_topic(offsets: Mapping[TopicAndPartition, int]) -> dict[str, dict[str, int]]:
-    """Offsets as Spark's Kafka source has them in JSON: topics, and in each its partitions."""
+    """Offsets in the JSON form of Spark's Kafka source: topics, and in each its partitions."""
     topics: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
         topics.setdefault(topic, {})[str(partition)] = offset
@@ -51,8 +51,8 @@ def from_topics(topics: Mapping[str, Mapping[str, int]]) -> dict[TopicAndPartiti
 
 
 class PartitionGeneration(NamedTuple):
-    """A partition in one generation of its topic at the source: what source offsets are of. The
-    first generation is 0; where a table says null, an earlier version wrote it, and means 0."""
+    """A partition in one generation of its source topic, to which source offsets belong. The first
+    generation is 0; a null in a table is of an earlier version, and means 0."""
 
     topic: str
     partition: int
@@ -60,7 +60,7 @@ class PartitionGeneration(NamedTuple):
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "PartitionGeneration":
-        """What the offsets of a row are of."""
+        """The partition generation that the offsets of a row belong to."""
         return cls(row["topic"], row["partition"], row["generation"])
 
     @property
@@ -70,7 +70,7 @@ class PartitionGeneration(NamedTuple):
 
 
 class InGeneration:
-    """What is of one generation of a partition."""
+    """A value that belongs to one generation of a partition."""
 
     topic: str
     partition: int
@@ -78,13 +78,13 @@ class InGeneration:
 
     @property
     def place(self) -> PartitionGeneration:
-        """Which generation of which source partition it is of."""
+        """The generation of the source partition that it belongs to."""
         return PartitionGeneration(self.topic, self.partition, self.generation)
 
 
 class MirroredPartition(NamedTuple):
     """A partition in one generation of its topic, and the generation of the target topic that its
-    records go to: what a decision, or a proof, holds for."""
+    records go to: the scope of a decision, or of a proof."""
 
     topic: str
     partition: int
@@ -94,14 +94,14 @@ class MirroredPartition(NamedTuple):
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "MirroredPartition":
-        """What a row of a table is about."""
+        """The mirrored partition of a table's row."""
         return cls(*(row[name] for name in cls._fields))
 
 
 @dataclass(frozen=True)
 class LogEnds:
-    """What a cluster has of a partition: the first offset still there, the offset after the last
-    one, and the epoch of its leader (None where the cluster does not report it)."""
+    """The ends of a partition's log: the first offset still there, the offset after the last one,
+    and the epoch of its leader (None if the cluster does not report it)."""
 
     start: int
     end: int
@@ -109,21 +109,21 @@ class LogEnds:
 
 
 class LogEnd(NamedTuple):
-    """The end alone of what a cluster has of a partition, as `LogEnds` has it."""
+    """Only the end of a partition's log, as in `LogEnds`."""
 
     end: int
     epoch: int | None = None
 
 
 class GenerationOffset(NamedTuple):
-    """A next offset of a partition, and the generation of its topic that it is of."""
+    """A partition's next offset, and the generation of its topic that it belongs to."""
 
     generation: int
     offset: int
 
 
 class Committed(NamedTuple):
-    """A position that a group committed: the next offset that it reads, and the text it left with
+    """A position that a group committed: the next offset that it reads, and the metadata with
     it."""
 
     offset: int
@@ -135,18 +135,17 @@ class Translated:
     """Where a position leads on the other cluster.
 
     Not `exact`: not replicated yet, and `offset` is the highest safe position. `ahead`: a mapped
-    record lies at or behind the position. `mapped`: a record of the topic was mapped at all. `end`:
-    where the map of the partition ends, on the side that the position is from. `again`: how many
-    records behind `offset` at most were read before; only a topic that two flows share has some.
-    `generation`: of the source topic, for a position that leads to the source (None: nothing says
-    it).
+    record lies at or behind the position. `mapped`: any record of the topic was mapped. `end`: the
+    end of the partition's map, on the side that the position is from. `again`: the most records
+    behind `offset` that were read before; only a topic that two flows share has some. `generation`:
+    of the source topic, for a position that leads to the source (None: unknown).
 
-    What `groups.readable` adds: `gone`: how many records at most lie in front of `offset` that were
-    not read and are not there any more, though the side that the position is from has them
-    (`lake.translate.translate_living` says it of those that are gone with an earlier log of the
-    source). `past`: the end of that side's log, where the position lies behind it: what was
-    translated is then that end. `cut`: how far behind the end of the other side's log the map
-    leads, where it does: `offset` is then that end.
+    What `groups.readable` adds: `gone`: the most records in front of `offset` that were not read
+    and are no longer there, though the side that the position is from has them
+    (`lake.translate.translate_living` counts those that are gone with an earlier log of the
+    source). `past`: the end of that side's log, if the position lies behind it: that end was
+    translated instead. `cut`: how far behind the end of the other side's log the map leads, if it
+    does: `offset` is then that end.
     """
 
     topic: str
@@ -165,9 +164,9 @@ class Translated:
 
 @dataclass(frozen=True)
 class Reached:
-    """How far a flow is in a partition, of its own knowledge: produced up to `produced_end`
-    (transaction markers too), of which the map must have what is before `mapped_end`, in these
-    generations of the target topic and of the source topic."""
+    """How far a flow has come in a partition, as it knows itself: produced up to `produced_end`
+    (transaction markers too), while the map must have all before `mapped_end`, in these generations
+    of the target topic and of the source topic."""
 
     produced_end: int
     mapped_end: int

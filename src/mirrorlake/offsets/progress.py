@@ -1,8 +1,8 @@
 """How far a flow is: per (topic, generation, partition) the end of its map. Pure.
 
 The position that the target committed is the other half of a flow's progress; tasks ask for it,
-since only who has fenced all others knows that it holds still. Nothing else decides what is
-produced next.
+since it holds still only once a task has fenced all others. Nothing else decides what is produced
+next.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,8 +14,8 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 @dataclass(frozen=True)
 class MappedEnd:
-    """The end of the map in one target generation and one source generation of a partition, as the
-    table says it; both positions are those after the last mapped record."""
+    """The end of the map in one target generation and one source generation of a partition, from
+    the table; both positions are those after the last mapped record."""
 
     topic: str
     partition: int
@@ -31,9 +31,9 @@ class Floor:
     """Where a flow goes on in a partition.
 
     `source` is the next source offset to map, of this `generation` of the topic; `target` the
-    target offset after the last one mapped in this `target_generation` (None when nothing has been
-    mapped in it). `reached` is the next source offset to read: behind `source` where records were
-    left out on purpose, which have no row in the map.
+    target offset after the last one mapped in this `target_generation` (None if nothing has been
+    mapped in it). `reached` is the next source offset to read: above `source` if records were left
+    out on purpose, which have no row in the map.
     """
 
     source: int
@@ -48,8 +48,8 @@ class Floor:
         return max(self.source, self.reached)
 
     def of_generation(self, generation: int) -> "Floor":
-        """Where to go on in a generation of the source topic: here, or at its start if it is a
-        newer one."""
+        """Where to go on in a generation of the source topic: here, or at the start of a newer
+        one."""
         if generation == self.generation:
             return self
         return Floor(0, self.target, generation, self.target_generation)
@@ -63,11 +63,11 @@ def floors_of(
     remote_topic: Callable[[str], str | None],
     targets: Mapping[str, TargetGeneration],
 ) -> dict[TopicAndPartition, Floor]:
-    """Where a flow goes on in each partition of which it has mapped something.
+    """Where a flow goes on in each partition of which it has mapped records.
 
-    `targets` are the living generations of target topics. What was mapped into a target topic of
-    another name, or into an older generation that counts, is not produced again, and says nothing
-    of offsets in the living one.
+    `targets` are the living generations of target topics. Records mapped into a target topic of
+    another name, or into an older generation that counts, are not produced again, and give no
+    offsets in the living one.
     """
     floors: dict[TopicAndPartition, Floor] = {}
     for mapped in ends:

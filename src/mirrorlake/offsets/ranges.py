@@ -1,5 +1,5 @@
-"""Ranges of offsets, kept in order, so that what a batch needs of a hundred thousand is not
-searched for. Pure."""
+"""Ranges of offsets, kept in order, so that a batch finds its own among a hundred thousand without
+a search through all. Pure."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ NO_END = 2**62
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same offsets, by ranges (inclusive) that rise and do not touch."""
+    """The same offsets, as rising ranges (inclusive) that do not touch."""
     joined: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if joined and first <= joined[-1][1] + 1:
@@ -23,7 +23,7 @@ def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def are_in(ranges: Sequence[tuple[int, int]], offsets: np.ndarray) -> np.ndarray:
-    """For each offset whether it lies in one of `merged` ranges."""
+    """Whether each offset lies in one of some `merged` ranges."""
     firsts, lasts = np.array(ranges, dtype=np.int64).reshape(-1, 2).T
     before = np.searchsorted(firsts, offsets, side="right") - 1
     inside: np.ndarray = (before >= 0) & (offsets <= np.append(lasts, -1)[before])
@@ -31,8 +31,8 @@ def are_in(ranges: Sequence[tuple[int, int]], offsets: np.ndarray) -> np.ndarray
 
 
 class OffsetRanges:
-    """Ranges of offsets of one partition, first and last inclusive. Given in any order, with
-    overlaps; kept sorted and without."""
+    """Ranges of offsets of one partition, first and last inclusive. They may be given in any order
+    and with overlaps; they are kept sorted and without."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
         self._firsts: list[int] = []
@@ -42,7 +42,7 @@ class OffsetRanges:
         self._fresh = list(ranges)
 
     def add(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Take in more of them."""
+        """Add ranges."""
         self._fresh.extend(ranges)
 
     def __bool__(self) -> bool:
@@ -60,11 +60,11 @@ class OffsetRanges:
         return bool(self.within(offset, offset))
 
     def covers(self, first: int, last: int) -> bool:
-        """Whether all offsets between two, both inclusive, lie in them."""
+        """Whether all offsets from `first` to `last`, inclusive, lie in the ranges."""
         return sum(end - start + 1 for start, end in self.within(first, last)) == last - first + 1
 
     def count(self, first: int, last: int) -> int:
-        """How many offsets between two, both inclusive, lie in them."""
+        """How many offsets from `first` to `last`, inclusive, lie in the ranges."""
         self._sort()
         return max(0, self._count_below(last + 1) - self._count_below(first))
 
@@ -79,14 +79,14 @@ class OffsetRanges:
         return iter(zip(self._firsts, self._lasts, strict=True))
 
     def within(self, first: int, last: int) -> tuple[tuple[int, int], ...]:
-        """What lies between two offsets, both inclusive, cut to these."""
+        """The ranges between two offsets, both inclusive, cut to these."""
         self._sort()
         here = slice(bisect_left(self._lasts, first), bisect_right(self._firsts, last))
         parts = zip(self._firsts[here], self._lasts[here], strict=True)
         return tuple((max(one, first), min(other, last)) for one, other in parts)
 
     def lacking(self, first: int, last: int) -> list[tuple[int, int]]:
-        """What lies between two offsets, both inclusive, and not in them."""
+        """The offsets between two, both inclusive, that lie in no range."""
         left, at = [], first
         for start, end in self.within(first, last):
             if at < start:
@@ -95,7 +95,7 @@ class OffsetRanges:
         return left if at > last else [*left, (at, last)]
 
     def _sort(self) -> None:
-        """Bring what was added since into order."""
+        """Sort in the ranges that were added since the last call."""
         if not self._fresh:
             return
         given = sorted([*zip(self._firsts, self._lasts, strict=True), *self._fresh])

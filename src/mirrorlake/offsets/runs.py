@@ -17,7 +17,7 @@ import numpy as np
 
 #: A run with more segments than this is split, so that no map row grows without bound.
 MAX_SEGMENTS = 10_000
-#: Up to how many values Python is quicker than numpy.
+#: Up to this many values Python is faster than numpy.
 FEW = 32
 
 
@@ -44,9 +44,9 @@ class Segment:
 
 @dataclass(frozen=True)
 class Run:
-    """One row of `offset_map` as a batch writes it: segments in rising order whose target offsets
-    follow each other without a hole. Rows that `maintain` merged (sql/queries/merge_map.sql) may
-    have holes between segments."""
+    """One row of `offset_map` as a batch writes it: segments in rising order with consecutive
+    target offsets. Rows that `maintain` merged (sql/queries/merge_map.sql) may have holes between
+    segments."""
 
     segments: tuple[Segment, ...]
 
@@ -93,7 +93,7 @@ def segments_of(offsets: Sequence[int] | np.ndarray, target_first: int) -> list[
 
 
 def is_dense(offsets: np.ndarray) -> bool:
-    """Whether each of some offsets is one more than the one before. A batch may have few of each of
+    """Whether each offset is one more than the one before. A batch may have few offsets of each of
     hundreds of partitions, for which numpy takes longer than all the rest."""
     count = len(offsets)
     if not count or int(offsets[-1]) - int(offsets[0]) != count - 1:
@@ -154,7 +154,7 @@ def _continues(left: Segment, right: Segment) -> bool:
 @dataclass(frozen=True)
 class Written:
     """`record_count` consecutive staged records, the first at source offset `source_first`, that
-    got consecutive target offsets from `target_first` on. What a Kafka transaction leaves in the
+    got consecutive target offsets from `target_first` on. A Kafka transaction leaves this in the
     flow's group, so that lost map rows can be rebuilt from the stage: it names no gaps, because the
     stage knows them."""
 
@@ -164,7 +164,7 @@ class Written:
 
 
 def add_written(written: Sequence[Written], segments: Iterable[Segment]) -> list[Written]:
-    """Add segments to what has been written, joining where target offsets go on."""
+    """Add segments to what has been written, joining them where target offsets continue."""
     joined = list(written)
     for segment in segments:
         last = joined[-1] if joined else None
@@ -177,12 +177,12 @@ def add_written(written: Sequence[Written], segments: Iterable[Segment]) -> list
 
 @dataclass(frozen=True)
 class CommittedMetadata:
-    """What the metadata of a committed position says: everything produced since the map was last
-    appended to, and which generations of the source and of the target topic the offsets belong to.
+    """The metadata of a committed position: everything produced since the map was last appended to,
+    and the generations of the source and of the target topic that the offsets belong to.
 
-    A number is the lake's own, and a lake that is put back as it was gives it once more: the ids
-    say which generations are meant (`offsets.generations.number_of`). They are empty where the lake
-    had none, or an earlier version wrote.
+    The numbers are the lake's own, and a restored lake assigns them again: the ids identify the
+    generations (`offsets.generations.number_of`). They are empty if the lake had none, or an
+    earlier version wrote the metadata.
     """
 
     generation: int
@@ -212,7 +212,7 @@ def encode_metadata(metadata: CommittedMetadata) -> str:
 
 
 def decode_metadata(text: str) -> CommittedMetadata:
-    """Read what `encode_metadata` wrote, or version 2 of it, which had a number of shards and no
+    """Read the text of `encode_metadata`, or version 2 of it, which had a number of shards and no
     ids, or version 1, which had no target generation either. Raises ValueError."""
     version, *parts = text.split(";")
     if version not in ("v1", "v2", "v3"):
@@ -255,8 +255,8 @@ def rebuild(offsets: Sequence[int] | np.ndarray, written: Sequence[Written]) -> 
     from the metadata.
 
     The k-th record behind a `Written`'s first source offset has the k-th target offset behind its
-    first target offset. Raises ValueError where there are more or fewer offsets than were written,
-    or others: what is known of them is missing, as where the lake is an older copy.
+    first target offset. Raises ValueError if there are more or fewer offsets than were written, or
+    others: then some are missing, as when the lake is an older copy.
     """
     array = np.asarray(offsets, dtype=np.int64)
     segments: list[Segment] = []
@@ -265,7 +265,7 @@ def rebuild(offsets: Sequence[int] | np.ndarray, written: Sequence[Written]) -> 
         part = array[start : start + one.record_count]
         if len(part) < one.record_count:
             raise ValueError(f"{one.record_count - len(part)} records of it are not staged")
-        first = one.source_first  # of what was trimmed, a position: there may be a gap
+        first = one.source_first  # of a trimmed part, a position: there may be a gap
         if part[0] < first or (start and part[0] != first):
             raise ValueError(f"the target took offset {first} where the stage holds {part[0]}")
         segments.extend(segments_of(part, one.target_first))

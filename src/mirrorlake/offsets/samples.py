@@ -1,11 +1,11 @@
-"""Which samples of a flow are worth a row: those that say something new. Pure: times are seconds
-that the caller gives.
+"""Which samples of a flow are worth a row: those that differ. Pure: times are seconds that the
+caller gives.
 
-A sample holds until the next one of its partition, as long as the flow is sampled at all. So a
-partition at which nothing happens is written once an hour, which is how far readers look back, and
-once a minute while it lags, so that what is asked per minute finds it. Each turn writes the one
-written longest ago too: it shows that the flow is alive. Where writing has its price, turns that
-have nothing new write nothing for a while.
+A sample holds until the next one of its partition, as long as the flow is sampled at all. So an
+idle partition gets a row once an hour, which is how far readers look back, and a lagging one once a
+minute, so that queries per minute find it. Each turn also writes the sample that was written
+longest ago: it shows that the flow is alive. Where writes are expensive, turns with nothing new
+write nothing for a while.
 """
 
 from collections.abc import Callable, Collection, Hashable, Mapping
@@ -13,32 +13,32 @@ from typing import Generic, TypeVar
 
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: After so many seconds an unchanged sample is written again; `sql/views/replication_lag.sql` looks
-#: back 65 minutes.
+#: An unchanged sample is written again after this many seconds; `sql/views/replication_lag.sql`
+#: looks back 65 minutes.
 HELD_SECONDS = 3600.0
-#: The same for a partition that lags: with turns of ten seconds there is one in each minute.
+#: The same for a partition that lags: with turns every ten seconds there is one in each minute.
 LAGGING_SECONDS = 45.0
 
 Values = TypeVar("Values", bound=Hashable)
 
 
 class SampleLog(Generic[Values]):
-    """What was written last of each partition of one flow, by any process. `Values` is what a
-    sample says, but for when it was taken and what grows by itself. For one thread."""
+    """The last written sample of each partition of one flow, by any process. `Values` has a
+    sample's values, without its time and what grows by itself. For one thread."""
 
     def __init__(self, pause: float = 0.0) -> None:
-        """`pause` is how long turns that have nothing new leave out at most, seconds."""
+        """`pause` is the longest time without a write while nothing is new, seconds."""
         self._written: dict[TopicAndPartition, tuple[float, Values | None]] = {}
         self._pause = pause
         self._wrote_at: float | None = None  # this process
-        self._owed = set[TopicAndPartition]()  # that were due, and rest
+        self._owed = set[TopicAndPartition]()  # were due in turns that wrote nothing
 
     def note(self, at: float, written: Mapping[TopicAndPartition, Values | None]) -> None:
-        """Note what is written now; None for a partition that could not be sampled."""
+        """Note written samples; None for a partition that could not be sampled."""
         self._written.update((key, (at, values)) for key, values in written.items())
 
     def newest(self, key: TopicAndPartition) -> Values | None:
-        """What was written of a partition last; None if nothing was, or if it could not be
+        """The last written values of a partition; None if there are none, or if it could not be
         sampled."""
         return self._written.get(key, (0.0, None))[1]
 
@@ -50,9 +50,9 @@ class SampleLog(Generic[Values]):
         aside: Callable[[TopicAndPartition], bool] = lambda _key: False,
         changed: Collection[TopicAndPartition] | None = None,
     ) -> list[TopicAndPartition]:
-        """Of the samples taken now, those to be written; `lagging` are the partitions that lag. Of
-        those that are `aside` nothing is news. Others than the `changed` ones, if these are given,
-        say what they said when they were asked about last."""
+        """The samples to be written, of those taken now; `lagging` are the partitions that lag. A
+        partition for which `aside` is true is never news. If `changed` is given, all other
+        partitions have the same values as in the last call."""
         looked: Collection[TopicAndPartition] = samples.keys()
         if changed is not None and not self._is_old(at):
             looked = [key for key in samples if key in changed or key in self._owed]
@@ -68,8 +68,8 @@ class SampleLog(Generic[Values]):
         return due_keys if longest_ago is None else [*due_keys, longest_ago]
 
     def lost(self, samples: Collection[TopicAndPartition]) -> dict[TopicAndPartition, Values]:
-        """The partitions that were sampled before, and are not now: what was written of them
-        last."""
+        """The partitions that were sampled before and are not now, with their last written
+        values."""
         return {
             key: values
             for key in sorted(self._written.keys() - set(samples))
@@ -80,7 +80,7 @@ class SampleLog(Generic[Values]):
         return self._wrote_at is not None and 0 <= at - self._wrote_at < self._pause
 
     def _is_old(self, at: float) -> bool:
-        """Whether one may be due although it did not change."""
+        """Whether a sample may be due although it did not change."""
         times = [written_at for written_at, _ in self._written.values()]
         return not times or at < max(times) or at - min(times) >= HELD_SECONDS
 

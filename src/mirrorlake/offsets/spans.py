@@ -1,9 +1,9 @@
-"""How many records a range of offsets of the stage has, by its index, and the count of those that a
-reader gives. Pure.
+"""How many records a range of staged offsets has, by the index of the stage, and the count of those
+that a reader gives. Pure.
 
 Offsets alone do not show that a record is missing: transaction markers, aborted records and
-compaction leave gaps. The index knows how many records each range of each file has, so it knows how
-many of a range's offsets are gaps.
+compaction leave gaps. The index has the record count of each range of each file, and so the number
+of gaps among a range's offsets.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -46,12 +46,12 @@ class CountError(ValueError):
 def spans_of(
     within: Callable[[int, int], Sequence[FileRange]], first: int, last: int
 ) -> tuple[tuple[Span, ...], Sequence[FileRange]]:
-    """The spans of offsets `first` to `last`, in their order, and the ranges of files that they are
-    of; `within` gives the ranges that hold something between two offsets, by their first ones.
+    """The spans of offsets `first` to `last`, in order, and the ranges of files that they come
+    from; `within` returns the ranges that overlap two offsets, ordered by their first ones.
 
-    Ranges without gaps that follow one another are one span, and so are ranges that overlap. Spans
-    lie within `first` to `last`, but for those with gaps, which are whole: on which side of a cut
-    the gaps lie is not known. With one that is whole come the ranges that it overlaps.
+    Consecutive ranges without gaps form one span, and so do ranges that overlap. Spans are cut to
+    `first` to `last`, except those with gaps, which stay whole: it is not known on which side of a
+    cut the gaps lie. A whole span brings in the ranges that it overlaps.
     """
     reach = first, last
     while True:
@@ -63,7 +63,7 @@ def spans_of(
             if one.last >= first and one.first <= last
         )
         ends = [end for one in outside(spans, first, last) for end in one]
-        # It only grows: what comes with a wider reach may leave a span without gaps, which is cut.
+        # The reach only grows: with more ranges a span may turn out to have no gaps, and be cut.
         before, reach = reach, (min(*reach, *ends), max(*reach, *ends))
         if reach == before:
             return spans, held
@@ -86,13 +86,13 @@ def _joined(ranges: Iterable[FileRange]) -> list[Span]:
 
 
 def _cut(span: Span, first: int, last: int) -> Span:
-    """What of a span without gaps lies within two offsets."""
+    """The part of a span without gaps that lies within two offsets."""
     first, last = max(span.first, first), min(span.last, last)
     return Span(first, last, last - first + 1)
 
 
 def outside(spans: Sequence[Span], first: int, last: int) -> list[tuple[int, int]]:
-    """The offsets of spans that lie before `first` or behind `last`: up to two ranges."""
+    """The offsets of spans below `first` or above `last`: up to two ranges."""
     if not spans:
         return []
     ends = (spans[0].first, first - 1), (last + 1, spans[-1].last)
@@ -102,8 +102,8 @@ def outside(spans: Sequence[Span], first: int, last: int) -> list[tuple[int, int
 def narrowed(
     spans: Sequence[Span], first: int, last: int, counts: Sequence[int]
 ) -> tuple[Span, ...]:
-    """What of spans lies within `first` to `last`; `counts` says how many of their records lie
-    `outside`."""
+    """The parts of spans within `first` to `last`; `counts` are the numbers of their records that
+    lie `outside`."""
     inside = [Span(max(first, one.first), min(last, one.last), one.record_count) for one in spans]
     for (start, _), count in zip(outside(spans, first, last), counts, strict=True):
         at = 0 if start < first else -1
@@ -114,9 +114,9 @@ def narrowed(
 class Tally:
     """Counts the records of one partition as a reader gives them, against its spans.
 
-    What lies in `left_out` (deleted by predicate, parked, given up) may be there or not. A record
-    that is missing is noticed before any behind it is handed on, where its span has no gaps; else
-    at the span's end at the latest.
+    Offsets in `left_out` (deleted by predicate, parked, given up) may have records or not. A
+    missing record is noticed before any record behind it is passed on, if its span has no gaps;
+    else at the span's end at the latest.
     """
 
     def __init__(self, spans: Sequence[Span], left_out: Extents = ()) -> None:
@@ -145,12 +145,12 @@ class Tally:
             offsets = offsets[inside:]
 
     def end(self) -> None:
-        """Say that there are no more. Raises CountError."""
+        """End the count: no more records come. Raises CountError."""
         while self._at < len(self._spans):
             self._finish(self._spans[self._at])
 
     def _check_gaps(self, span: Span, last: int) -> None:
-        """More gaps than there are: a record is missing in front of this offset."""
+        """Raise CountError if there are too many gaps: a record is missing before this offset."""
         gaps = last - span.first + 1 - self._count - self._left_out.count(span.first, last)
         if gaps > span.last - span.first + 1 - span.record_count:
             raise CountError(span, self._count)

@@ -14,14 +14,14 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 
 class StageIndex:
-    """What the stage holds, of all source clusters, as of `version` of the table. `changes` counts
-    what came, and so says what came since; `deletions` is another number once records may have been
+    """The stage's content, of all source clusters, as of `version` of the table. `changes` counts
+    added ranges, to find those that came since; `deletions` changes once records may have been
     deleted."""
 
     def __init__(self) -> None:
         self.version = -1
         self.changes = self.deletions = 0
-        #: By source cluster: the change that each partition got its last range by, the newest last.
+        #: By source cluster: the change in which each partition got its last range, newest last.
         self._changed: dict[str, dict[TopicAndPartition, int]] = {}
         self._partitions: dict[str, dict[str, dict[int, PartitionRanges]]] = {}
         self._numbers: dict[str, int] = {}
@@ -29,7 +29,7 @@ class StageIndex:
         self._next = 0
 
     def paths(self) -> Collection[str]:
-        """The files that are in the index."""
+        """The paths of the files in the index."""
         return self._numbers.keys()
 
     def path(self, file: int) -> str:
@@ -42,8 +42,8 @@ class StageIndex:
         removed: Collection[str],
         version: int,
     ) -> None:
-        """Follow the table: files that came, in their order, and files that went. To say it twice
-        is no error."""
+        """Follow the table: files that came, in their order, and files that went. Repeating a call
+        does no harm."""
         gone = {self._numbers.pop(path) for path in removed if path in self._numbers}
         if gone:
             self._drop(gone)
@@ -78,8 +78,8 @@ class StageIndex:
                     del topics[topic]
 
     def changed_since(self, cluster: str, changes: int) -> set[TopicAndPartition]:
-        """The partitions of a source cluster that got a range behind so many `changes`. What files
-        lost, or moved, is none of them."""
+        """The partitions of a source cluster that got a range after the change number `changes`.
+        Removed or moved ranges do not count."""
         came = reversed(self._changed.get(cluster, {}).items())
         return {key for key, _ in takewhile(lambda change: change[1] > changes, came)}
 
@@ -92,7 +92,7 @@ class StageIndex:
     def topics(
         self, cluster: str, among: Collection[TopicAndPartition] | None = None
     ) -> Mapping[str, Mapping[int, PartitionRanges]]:
-        """The partitions of every staged topic of a source cluster; or those `among` some."""
+        """The partitions of every staged topic of a source cluster; or only those in `among`."""
         staged = self._partitions.get(cluster, {})
         if among is None:
             return staged
@@ -107,8 +107,8 @@ class StageIndex:
         return self.topics(cluster).get(key[0], {}).get(key[1]) or PartitionRanges()
 
     def bounded(self, bounds: Iterable[StagedRange]) -> "StageIndex":
-        """What lies within some ranges, one for each generation of a partition, and nothing else.
-        It is for as long as this index is not changed."""
+        """An index of what lies within some ranges, one for each generation of a partition, and
+        nothing else. Valid as long as this index does not change."""
         extents: dict[tuple[str, str, int], dict[int, tuple[int, int]]] = {}
         for bound in bounds:
             key = (bound.source_cluster, bound.topic, bound.partition)
@@ -149,7 +149,7 @@ class StageIndex:
     def restore(
         self, numbers: Mapping[str, int], parts: Iterable[tuple[str, str, int, PartitionRanges]]
     ) -> None:
-        """Put a copy, as `numbers` and `parts` gave it, into an index that holds nothing."""
+        """Load a copy, as `numbers` and `parts` gave it, into an empty index."""
         self._numbers = dict(numbers)
         self._paths = {number: path for path, number in numbers.items()}
         self._next = max(self._paths, default=-1) + 1

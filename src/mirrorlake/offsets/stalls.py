@@ -7,21 +7,21 @@ from mirrorlake.offsets.positions import PartitionGeneration
 
 
 class Stalls:
-    """What samples of one flow say of it. For one thread.
+    """The stalls seen in samples of one flow. For one thread.
 
-    Time in which a flow was not sampled for longer than `quiet` seconds is none in which it could
-    have moved: no process ran it, or one of its clusters was away.
+    A time without samples that is longer than `quiet` seconds does not count: no process ran the
+    flow, or one of its clusters was away, so it could not have moved.
     """
 
     def __init__(self, quiet: float) -> None:
         self._quiet = quiet
-        #: What was produced, when a partition was seen to get there, or to have nothing to do, and
-        #: when it was sampled last.
+        #: The produced position, when a partition was seen to get there or to have nothing to do,
+        #: and when it was sampled last.
         self._stands: dict[PartitionGeneration, tuple[int, float, float]] = {}
 
     def seed(self, key: PartitionGeneration, produced: int, since: float, until: float) -> None:
-        """Take over from an earlier process that a partition stood at a position from a time until
-        another one."""
+        """Take over from an earlier process that a partition stood at a position from `since` to
+        `until`."""
         self._stands[key] = (produced, since, until)
 
     def keep(self, keys: Collection[PartitionGeneration]) -> None:
@@ -31,9 +31,9 @@ class Stalls:
     def observe(
         self, key: PartitionGeneration, at: float, produced: int, waiting: int
     ) -> float | None:
-        """Note a sample: the position of the flow, and how many records wait behind it. Gives since
-        when they wait and it has not moved, as far as was seen, later by the time in which nothing
-        was; None where none wait."""
+        """Note a sample: the flow's position, and how many records wait behind it. Returns since
+        when they have waited without a move, as far as was seen, moved up by the time in which
+        nothing was; None if none wait."""
         before = self._stands.get(key)
         since = at
         if before is not None and waiting > 0 and before[0] == produced:

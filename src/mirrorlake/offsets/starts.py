@@ -1,8 +1,7 @@
-"""From where on flows mirror what was there at their first start (`start`). Pure.
+"""From which offsets flows mirror what was there at their first start (`start`). Pure.
 
-A start is an offset of one generation of a partition. It was noted in the lake before the flow did
-anything, so that it stays what it was: what came later, a topic or a partition, is mirrored as a
-whole.
+A start is an offset in one generation of a partition. It was noted in the lake before the flow did
+anything, and so does not change; a topic or partition that came later is mirrored as a whole.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,13 +38,13 @@ def landing_begins(
     selects: Mapping[str, Callable[[str], bool]],
     generation: Callable[[TopicAndPartition], int],
 ) -> dict[TopicAndPartition, int]:
-    """Where landing begins in partitions of which nothing is staged: at the lowest start of the
-    flows that mirror them. Those that some flow mirrors as a whole are missing.
+    """Where landing begins in partitions without staged records: at the lowest start of the flows
+    that mirror them. Partitions that some flow mirrors as a whole are missing.
 
     Args:
         noted: the starts of each flow that has some.
-        selects: of each flow that reads from the source, which topics it mirrors.
-        generation: the one in which a partition is landed now.
+        selects: for each flow that reads from the source, which topics it mirrors.
+        generation: the generation in which a partition is landed now.
     """
     places = {place for starts in noted.values() for place in starts}
     begins = {}
