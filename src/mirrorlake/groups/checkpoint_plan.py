@@ -1,9 +1,8 @@
-"""Positions of consumer groups: which groups a flow mirrors, and the checkpoints that its positions
-become. Pure.
+"""Which consumer groups a flow mirrors, and the checkpoints for their positions. Pure.
 
-MirrorMaker 2's rules of what gets a checkpoint (docs/mm2.md, "Checkpoints"): a committed position
-on a topic that the flow mirrors. The translation is exact here, so that a checkpoint is written
-whenever the position changes, forward or backward.
+As in MirrorMaker 2, each committed position on a topic that the flow mirrors gets a checkpoint
+(docs/mm2.md, "Checkpoints"). The translation is exact here, so a checkpoint is written whenever the
+position changes, forward or backward.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -51,14 +50,14 @@ LEFT_OF_LATE = (
     "these, name the group to move it by its last ones"
 )
 
-#: Reasons for a position itself; whatever else a reason holds, became of it at the target.
+#: Reasons that concern the position itself; any other part of a reason is an outcome at the target.
 _OF_ITSELF = (HELD_BACK, PAST_END, TRIMMED, NO_MIRROR)
 
 
 @dataclass(frozen=True)
 class Checkpoint(InGeneration):
-    """One row of `checkpoints`, without the flow and the time. A position that has no counterpart
-    at the target has the target topic "", and -1 there."""
+    """One row of `checkpoints`, without the flow and the time. A position without a counterpart at
+    the target has the target topic "" and the target position -1."""
 
     group_id: str
     topic: str
@@ -70,7 +69,7 @@ class Checkpoint(InGeneration):
     synced: bool = False
     reason: str | None = None
     target_generation: int = 0
-    #: Of the source topic, that `source_position` is of.
+    #: The generation of the source topic in which `source_position` lies.
     generation: int = 0
 
     @property
@@ -85,25 +84,24 @@ class Checkpoint(InGeneration):
 
     @property
     def has_counterpart(self) -> bool:
-        """Whether there is a position at the target that means the same, or as near to it as is
-        safe."""
+        """Whether the target has an equivalent position, or the nearest safe one."""
         return bool(self.target_topic)
 
     @property
     def own_reasons(self) -> list[str]:
-        """The reasons for the position itself, without what became of it at the target."""
+        """The reasons that concern the position itself, without outcomes at the target."""
         return [part for part in (self.reason or "").split("; ") if part.startswith(_OF_ITSELF)]
 
     @property
     def own_reason(self) -> str | None:
-        """The same as one text; None for none."""
+        """`own_reasons` as one text; None if there are none."""
         return "; ".join(self.own_reasons) or None
 
     @property
     def is_exact(self) -> bool:
-        """Whether the position was translated exactly, so that it is good for ever. Of one that is
-        gone it is not known: the reason why it was not has given way to that it is gone."""
-        if self.reason is None:  # as of nearly all: each turn asks each
+        """Whether the position was translated exactly, and so needs no further translation. Of a
+        gone position this is not known: GONE has replaced the reason why it was inexact."""
+        if self.reason is None:  # true of nearly all, and each turn asks each
             return True
         own = self.own_reason
         is_said = not (self.is_gone or self.is_behind_lost)
@@ -111,23 +109,23 @@ class Checkpoint(InGeneration):
 
     @property
     def is_rewound(self) -> bool:
-        """Whether its owner has set the group back at the target since."""
+        """Whether the group's owner has set it back at the target since it was moved."""
         return self.synced and REWOUND in (self.reason or "")
 
     @property
     def is_gone(self) -> bool:
-        """Whether the group has left that partition, or its cluster, since."""
+        """Whether the group has since lost its position in that partition, or left its cluster."""
         return self.reason == GONE
 
     @property
     def is_over(self) -> bool:
-        """Whether the target position is of a target topic that is gone, or lies behind records
-        that the target has lost: it means nothing."""
+        """Whether the target position is void: its target topic is gone, or it lies behind records
+        that the target has lost."""
         return self.reason == OVER or self.is_behind_lost
 
     @property
     def is_behind_lost(self) -> bool:
-        """Whether it lies behind records that the target has lost since it was translated."""
+        """Whether the target has lost records in front of the position since it was translated."""
         return self.reason == BEHIND_LOST
 
 
@@ -143,16 +141,14 @@ def selects_group(settings: Flow, group: str) -> bool:
 
 
 def leaves_out(settings: Flow, group: str) -> bool:
-    """Whether it is the flow's settings that leave a group out: it has a name, and is no group of
-    flows."""
+    """Whether only the flow's settings exclude a group: it has a name, and is not a flow's own."""
     return bool(group) and not selects_group(settings, group) and not is_own_group(group)
 
 
 def to_translate(
     committed: Mapping[GroupPartition, Committed], newest: Mapping[GroupPartition, Checkpoint]
 ) -> frozenset[tuple[str, int, int]]:
-    """The distinct (topic, partition, position) whose translation is not known from the newest
-    checkpoints."""
+    """The distinct (topic, partition, position) that the newest checkpoints do not translate."""
     return frozenset(
         (key[1], key[2], position.offset)
         for key, position in committed.items()
@@ -171,13 +167,13 @@ def plan_checkpoints(
     asked: Iterable[str],
     elsewhere: Collection[GroupPartition] = frozenset(),
 ) -> list[Checkpoint]:
-    """The checkpoints that differ from the newest ones. `asked` are the groups whose positions are
-    known to be all; `elsewhere` are positions of theirs that are not looked at now, and so are not
-    gone.
+    """The checkpoints that differ from the newest ones. `asked` are the groups whose positions were
+    reported completely; `elsewhere` are positions of theirs that are not looked at now, and so do
+    not count as gone.
 
-    A position that leads nowhere is noted too: a failover without the source has nothing else to go
-    by. One that is gone keeps its last checkpoint, marked. What the owner of a group did at the
-    target holds until the source's position itself is another one.
+    A position without a counterpart gets a checkpoint too: a failover without the source has
+    nothing else to go by. A position that is gone keeps its last checkpoint, marked as gone. A
+    rewind by the group's owner at the target holds until the source's position changes.
     """
     changed = []
     for key, position in sorted(committed.items()):
@@ -219,7 +215,7 @@ def _checkpoint(
 def translated_checkpoint(
     key: GroupPartition, position: Committed, translated: Translated, generation: int = 0
 ) -> Checkpoint:
-    """The checkpoint of a position that leads somewhere; `generation` is of its source topic."""
+    """The checkpoint of a position with a counterpart; `generation` is that of its source topic."""
     group, topic, partition = key
     return Checkpoint(
         group,
@@ -235,8 +231,7 @@ def translated_checkpoint(
 
 
 def inexact_reason(translated: Translated) -> str | None:
-    """What is to be known of a translated position: that it is not exact, or not all there; None
-    where it is both."""
+    """Why a translated position is inexact, or misses records; None if neither holds."""
     behind = [f"{PAST_END} (it ends at {translated.past})"] if translated.past is not None else []
     behind += [HELD_BACK] if not translated.exact and translated.past is None else []
     return (
@@ -246,8 +241,8 @@ def inexact_reason(translated: Translated) -> str | None:
 
 
 def trimmed_reason(gone: int) -> str:
-    """That so many records, or fewer, that a group has not read are not at the other side any
-    more."""
+    """The reason that up to `gone` records which a group has not read are no longer at the other
+    side."""
     return f"{TRIMMED}: up to {gone:,}"
 
 
@@ -258,15 +253,14 @@ def _still_rewound(fresh: Checkpoint, known: Checkpoint | None) -> Checkpoint:
 
 
 def with_outcome(checkpoint: Checkpoint, synced: bool, outcome: str | None) -> Checkpoint:
-    """The checkpoint with what became of it at the target; the reason for the position itself
-    stays."""
+    """The checkpoint with its outcome at the target; the reasons for the position itself stay."""
     reason = "; ".join(part for part in (checkpoint.own_reason, outcome) if part) or None
     if (checkpoint.synced, checkpoint.reason) == (synced, reason):
-        return checkpoint  # as nearly all are at nearly all turns
+        return checkpoint  # true of nearly all in nearly all turns
     return replace(checkpoint, synced=synced, reason=reason)
 
 
 def _source_side(checkpoint: Checkpoint) -> tuple[object, ...]:
-    """What of a checkpoint comes from the source; the rest is what became of it at the target."""
+    """The fields that come from the source; the others are outcomes at the target."""
     position = checkpoint.source_position, checkpoint.target_topic, checkpoint.target_position
     return (*position, checkpoint.metadata, checkpoint.is_exact, checkpoint.is_gone)

@@ -1,4 +1,4 @@
-"""Rows of `checkpoints`: positions of consumer groups, translated, and what became of them at the
+"""Rows of `checkpoints`: translated positions of consumer groups, and their outcomes at the
 target."""
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.rising_times import next_time, time_behind
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
-#: For how long a group that has left its cluster is told of, days.
+#: For how many days a group that has left its cluster is reported.
 LEFT_DAYS = 7
 
 
@@ -39,8 +39,8 @@ def newest_checkpoints(
 def positions_as_of(
     lake: Reader, cluster: str, until_ms: int
 ) -> dict[GroupPartition, tuple[Committed, int | None]]:
-    """Where the groups of a source cluster were at a time, in ms, as far as any flow from there had
-    read it by then; with the generation of the topic (None: not noted, by an earlier version)."""
+    """Where the groups of a source cluster stood at a time, in ms, as far as any flow from there
+    had read it by then; with the topic's generation (None: an earlier version did not note it)."""
     rows = lake.query_rows(
         "group_positions_as_of", prefix=f"{cluster}->", until_ms=until_ms, gone=GONE
     )
@@ -61,8 +61,8 @@ def append_checkpoints(
     *,
     newest: datetime | None,
 ) -> datetime:
-    """Append rows, as of now, and behind the `newest` that are there; returns their time. `read_at`
-    is when the source was asked for the positions."""
+    """Append rows with the current time, later than `newest`, the time of the newest row there;
+    return that time. `read_at` is when the source was queried for the positions."""
     now = time_behind(newest)
     common = {"flow": flow, "checkpointed_at": now, "read_at": read_at}
     nowhere = {"target_topic": None, "target_position": None}
@@ -77,8 +77,8 @@ def append_checkpoints(
 def left_of_late(
     newest: Mapping[GroupPartition, tuple[Checkpoint, datetime]], selects: Callable[[str], bool]
 ) -> dict[str, str]:
-    """Groups that have lost all their positions within some days, each with a sentence: a
-    coordinator that loses them may be the first that a cluster loses."""
+    """Groups that have lost all their positions within LEFT_DAYS, each with a sentence: in a
+    failing cluster the groups' coordinator may be lost first."""
     there = {key[0] for key, (checkpoint, _) in newest.items() if not checkpoint.is_gone}
     since = datetime.now(timezone.utc) - timedelta(days=LEFT_DAYS)
     left: dict[str, datetime] = {}
@@ -89,8 +89,8 @@ def left_of_late(
 
 
 def left_out_groups(lake: Reader, flow: str) -> dict[str, TopicAndPartition]:
-    """The groups that were noted as left out by the settings of a flow, each with a partition where
-    it stands."""
+    """The groups noted as excluded by a flow's settings, each with one partition where it has a
+    position."""
     rows = lake.query_rows("left_out_groups", flow=flow, reason=EXCLUDED)
     return {row["group_id"]: (row["topic"], row["partition"]) for row in rows}
 
@@ -101,8 +101,8 @@ def note_left_out(
     left_out: Mapping[str, TopicAndPartition],
     gone: Mapping[str, TopicAndPartition],
 ) -> None:
-    """Note groups that the settings of a flow leave out, and those that were and have no positions
-    any more: in rows without a position, since none of theirs is followed."""
+    """Note groups that a flow's settings exclude, and excluded ones that have lost their positions.
+    The rows have no position, since those of excluded groups are not followed."""
     if not (left_out or gone):
         return
     common = {"flow": flow, "checkpointed_at": next_time(lake.now, "newest_checkpoint")}

@@ -1,8 +1,8 @@
 """A turn of a flow's consumer groups at the source: checkpoints of what they have committed.
 
-It asks the source once for each group, translates all that is new in one statement, and writes what
-changed. What is newest is kept in memory and read from the lake at the start, so a turn in which
-nothing moved writes nothing.
+It queries the source once for each group, translates all new positions in one statement, and writes
+what changed. The newest checkpoints are read from the lake at the start and then kept in memory, so
+a turn in which nothing moved writes nothing.
 """
 
 import sys
@@ -76,8 +76,8 @@ class Checkpointing:
         self._left_out = LeftOutGroups(flow, self._lake, self._source, newest.running)
         self._told = SplitPositions()
         self._committed: Mapping[GroupPartition, Committed] = {}
-        #: What was known and answered when a turn had nothing to write: a turn about the same has
-        #: nothing either, however many positions there are.
+        #: The inputs of the last turn with nothing to write: a turn with equal inputs is skipped,
+        #: however many positions there are.
         self._nothing_by: object = None
 
     def positions(self) -> dict[GroupPartition, int]:
@@ -85,13 +85,13 @@ class Checkpointing:
         return {key: position.offset for key, position in self._committed.items()}
 
     def checkpoint(self) -> list[Checkpoint]:
-        """Translate what groups have committed since the last turn; returns the rows that it wrote.
+        """Translate what groups have committed since the last turn; return the rows written.
 
         Raises ClusterUnreachable when a cluster is silent, and ReplicationError when some groups
-        were not reported; the others are written before that.
+        were not reported; the rows of the other groups are written first.
         """
         listing = self._listed.listing()
-        # Those that are not listed any more are asked for too: only their coordinator knows whether
+        # Groups that are no longer listed are queried too: only their coordinator knows whether
         # they are gone.
         self._newest.known()
         known, settings = self._newest.groups, self._flow.settings
@@ -114,15 +114,14 @@ class Checkpointing:
         return changed
 
     def _changed(self, reported: GroupPositions) -> list[Checkpoint]:
-        """The rows that are to be written. A position in a topic that was made again is of another
-        log than the map, until an operator has let its generation begin."""
+        """The rows to write. A position in a topic that was made again lies in another log than the
+        map's, until an operator lets a new generation begin."""
         told, running = reported.positions, self._newest.running
         topics = self._told.topics(told) - running.made_again()
         mirrored = frozenset(topic for topic in topics if running.mirrors(topic))
         self._newest.begin_generations(self._told.split(told, mirrored).places)
         newest = self._newest.known()
-        # As they were before the translation: one of a generation that ends meanwhile is not used
-        # again.
+        # Read before the translation: rows of a generation that ends meanwhile are discarded.
         generations = self._newest.generations(mirrored | self._newest.topics)
         committed, _, elsewhere = self._told.split(told, mirrored & generations.keys())
         self._committed = committed
@@ -153,13 +152,13 @@ class Checkpointing:
         return joined(self._lake.now, topology, Direction(self._flow), translated)
 
     def _mirrors(self, wanted: Collection[TopicAndPartition]) -> dict[TopicAndPartition, LogEnds]:
-        """Where mirrors begin. They end behind all that the map leads to: what they lost leaves
-        it."""
+        """Where mirrors begin. Their ends do not matter: the map never leads behind them, as
+        offsets that the target loses are taken out of it."""
         starts = self._mirror_starts.offsets_of(wanted)
         return {key: LogEnds(start, sys.maxsize) for key, start in starts.items()}
 
     def _publish(self, changed: Sequence[Checkpoint]) -> None:
-        """What changed, and what an earlier turn could not publish."""
+        """Publish what changed, and what an earlier turn could not publish."""
         self._newest.unpublished.update({row.group_partition: row for row in changed})
         there = [
             checkpoint

@@ -1,5 +1,5 @@
-"""A turn of a flow's consumer groups at the target: their positions are set there where that is
-right."""
+"""A turn of a flow's consumer groups at the target: set their positions there where that is
+safe."""
 
 import logging
 from collections.abc import Mapping, Sequence, Set
@@ -28,8 +28,8 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
-#: How long group sync waits for a turn of the opposite flow, seconds; a command takes longer, the
-#: turn is left out.
+#: How long group sync waits for a turn of the opposite flow, seconds. A command takes longer; the
+#: turn is then skipped.
 OTHERS_SECONDS = 2.0
 
 
@@ -50,22 +50,22 @@ class GroupSync:
         self._newest = newest
         self._mirror_starts = mirror_starts
         self._mirror_ends = EndsNowAndThen(deployment.connections.admin(flow.target))
-        # before a log grows beyond a group that stood behind what it has lost
+        # to ask before a log grows past a group that stood behind lost records
         newest.forgotten_by.append(lambda _: self._mirror_ends.forget())
         self._changes = PendingChanges(deployment.event_log, flow.name)
         self._at_target: tuple[Sequence[Checkpoint], Mapping[str, TargetGroup]] = (), {}
-        #: What was known and answered when a turn had nothing to move and to write: a turn about
-        #: the same has nothing either, however many positions there are.
+        #: The inputs of the last turn with nothing to move or write: a turn with equal inputs is
+        #: skipped, however many positions there are.
         self._nothing_by: object = None
         self._movable_by: object = None
         self._movable = _Movable([])
-        #: Which groups stand further at the target than they are to be, and by what.
+        #: Which groups are further ahead at the target than planned, and the inputs of that answer.
         self._further_by: object = None
         self._further: Set[TopicAndPartition] = frozenset()
 
     def positions(self) -> dict[GroupPartition, int]:
-        """Where groups stood at the newest turn, by the source's partitions; those with members are
-        not asked for. For any thread."""
+        """Where groups stood at the last turn, by source partition; groups with members are not
+        queried. For any thread."""
         checkpoints, groups = self._at_target
         return {
             checkpoint.group_partition: groups[checkpoint.group_id]
@@ -77,16 +77,15 @@ class GroupSync:
         }
 
     def sync(self) -> list[Checkpoint]:
-        """Set the positions of groups at the target where that is right; returns the rows that it
-        wrote.
+        """Set the positions of groups at the target where that is safe; return the rows written.
 
         Raises LeaseTaken while a command moves groups between these clusters, ClusterUnreachable
-        when the target is silent, and ReplicationError when it did not report, or refused, some;
-        the others are written before that.
+        when the target is silent, and ReplicationError when it did not report, or refused, some
+        groups; the rows of the other groups are written first.
         """
         if self._lake.in_store and self._decisions().is_settled:
             self._changes.record()
-            return []  # a lease there is paid for, each turn
+            return []  # a lease in a store costs requests, each turn
         with sole_mover(self._lake, self._flow, OTHERS_SECONDS):
             return self._sync()
 
@@ -97,7 +96,7 @@ class GroupSync:
         try:
             for step in move_in_steps(self._target, groups, moves):
                 sent += step
-        finally:  # whatever ends it, what the steps before it moved is written down
+        finally:  # however it ends, write down what the completed steps moved
             changed = self._note_moved(rows, sent)
         refused = [move.refused for move in sent if move.refused is not None]
         if problems := [*not_reported(errors), *refused]:
@@ -108,7 +107,7 @@ class GroupSync:
         return changed
 
     def _decisions(self) -> "_Decisions":
-        """What is right for each checkpoint, by what the target says now."""
+        """Decide about each checkpoint, by what the target reports now."""
         movable = self._that_may_move()
         checkpoints = movable.checkpoints
         starts, silent = self._mirror_starts.starts_and_silent(movable.places)
@@ -150,7 +149,7 @@ class GroupSync:
         return self._movable
 
     def _still_movable(self, moves: Sequence[Checkpoint]) -> list[Checkpoint]:
-        """Those whose target topic is the one that it was, as the target says now."""
+        """The moves whose target topic, as the target answers now, is still the same."""
         if not moves:
             return []
         self._newest.running.check_targets()
@@ -158,14 +157,14 @@ class GroupSync:
         return [checkpoint for checkpoint in moves if checkpoint.group_partition in known]
 
     def _note_moved(self, rows: Sequence[Checkpoint], sent: Sequence[Sent]) -> list[Checkpoint]:
-        """Write down what is kept as it is, and what became of moves; returns the rows that say
-        something new."""
+        """Write down the positions that were kept and the outcomes of moves; return the rows that
+        differ from the known ones."""
         tried = [move for move in sent if move.kept is None]
         self._changes.add(change_of(*change_tried(move)) for move in tried)
         rows = list(rows)
         rows += [as_kept(move.checkpoint, move.kept) for move in sent if move.kept is not None]
         rows += [with_outcome(as_set(move), move.refused is None, move.refused) for move in tried]
-        # Once: it looks at all positions. Those of a topic that was made again meanwhile are none.
+        # Once: it looks at all positions, and drops those of topics made again meanwhile.
         known = self._newest.known()
         living = [row for row in rows if row.group_partition in known]
         changed = [row for row in living if row != known[row.group_partition]]
@@ -185,7 +184,7 @@ class GroupSync:
 
 
 class _Movable:
-    """Checkpoints that may move their groups, and the partitions and groups that they are of."""
+    """Checkpoints that may move their groups, with their target partitions and groups."""
 
     def __init__(self, checkpoints: list[Checkpoint]) -> None:
         self.checkpoints = checkpoints
@@ -194,8 +193,7 @@ class _Movable:
 
 
 class _Decisions(NamedTuple):
-    """How groups stand at the target, by group why one was not reported, what is to be written
-    down, and what is moved."""
+    """Groups at the target, errors by group, rows to write, and checkpoints to move."""
 
     groups: Mapping[str, TargetGroup]
     errors: Mapping[str, str]
@@ -204,7 +202,7 @@ class _Decisions(NamedTuple):
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is to be moved, and nothing to be written down."""
+        """Whether there is nothing to move or write, and no error."""
         return not (self.rows or self.moves or self.errors)
 
 
@@ -214,7 +212,7 @@ def _decided(
     starts: Mapping[TopicAndPartition, int],
     silent: Set[TopicAndPartition],
 ) -> Move | Keep | None:
-    """What becomes of one position; None where it stays as it is known."""
+    """The decision about one position; None where it stays as it is known."""
     if group is None:
         return None
     if checkpoint.target in starts:

@@ -1,5 +1,5 @@
-"""Where consumer groups stand: their positions on one side of a flow, and what these mean on the
-other."""
+"""Where consumer groups stand: their positions on one side of a flow, and the equivalent positions
+on the other."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -37,11 +37,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class GroupInventory:
-    """What there is. `states` of the groups at the origin, `errors` of groups that were not
-    reported, by group; `unreported` says why the origin may have more groups than it reported.
-    `gone` says why the origin's positions are those of the last checkpoints; `closed` of source
-    topics, and of single partitions, why no position in them, or in their mirrors, means anything
-    now: these have no standings."""
+    """Standings of groups, and what could not be determined.
+
+    `states` are of the groups at the origin. `errors` has a reason for each group that was not
+    reported; `unreported` says why the origin may have more groups than it reported. `gone` says
+    why the last checkpoints were read instead of the origin's positions. `closed` says, by source
+    topic or single partition, why positions in it or in its mirror are meaningless now; these have
+    no standings.
+    """
 
     standings: tuple[Standing, ...]
     states: Mapping[str, str] = field(default_factory=dict)
@@ -49,11 +52,11 @@ class GroupInventory:
     unreported: tuple[str, ...] = ()
     gone: str | None = None
     closed: Mapping[str, str] = field(default_factory=dict)
-    #: Groups that are not moved, and what they are.
+    #: Groups that are not moved, and why.
     not_moved: Mapping[str, str] = field(default_factory=dict)
-    #: Positions in topics that the flow mirrors, or should, that have no counterpart at the goal.
+    #: Positions without a counterpart at the goal, in topics that the flow mirrors, or should.
     lost: Mapping[GroupPartition, int] = field(default_factory=dict)
-    #: By group, topics with positions of it that the flow does not select.
+    #: By group, the topics in which it has positions and which the flow does not select.
     unselected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -61,13 +64,13 @@ def take_inventory(route: Route, named: Sequence[str] | None, gone: str | None) 
     """Where groups stand now.
 
     Args:
-        route: from where to where.
-        named: only these; all that the flow mirrors for None.
-        gone: why the source of the flow does not answer (`why_unreachable`): the last checkpoints
-            then stand for it.
+        route: from which cluster to which.
+        named: only these groups; None for all that the flow mirrors.
+        gone: why the flow's source does not answer (`why_unreachable`); the last checkpoints are
+            then read instead.
 
     Raises:
-        InputError: a group is nowhere.
+        InputError: a named group is not known there.
         ClusterUnusable: a cluster that is needed does not answer.
     """
     if gone is not None:
@@ -110,7 +113,7 @@ def _without_closed(
 
 
 def _without_other_logs(inventory: GroupInventory, route: Route) -> GroupInventory:
-    """Without positions in partitions of the source whose log went back, behind where it did."""
+    """Without positions beyond the offset at which a source partition's log went back."""
     back = other_logs(route.lake, route.flow.name).since
     kept: list[Standing] = []
     closed: dict[str, str] = {}
@@ -126,8 +129,8 @@ def _without_other_logs(inventory: GroupInventory, route: Route) -> GroupInvento
 
 
 def why_unreachable(route: Route) -> str | None:
-    """Why the origin cannot be used, None if it can: a cluster in whose name a server refuses us is
-    as gone as one that is silent. On the way back nothing can stand for it: raises
+    """Why the origin cannot be used; None if it can. A cluster whose server rejects us counts as
+    unreachable, like a silent one. On the way back nothing can replace the origin: raises
     ClusterUnusable."""
     try:
         route.connections.admin(route.origin).cluster_id()
@@ -144,7 +147,7 @@ def _by_cluster(route: Route, named: Sequence[str] | None) -> GroupInventory:
     others = dict.fromkeys(admin.other_kinds(listing), OTHER_KIND)
     others |= {"": NAMELESS} if "" in listing.states else {}
     if named is None:
-        # Who is not listed any more is gone only if its coordinator says so.
+        # A group that is no longer listed is gone only if its coordinator says so.
         known = listing.states.keys() | _checkpointed(route)
         reported = positions_or_errors(
             admin, [group for group in known if selects_group(route.flow.settings, group)]
@@ -196,8 +199,8 @@ def _by_cluster(route: Route, named: Sequence[str] | None) -> GroupInventory:
 
 
 def _checkpointed(route: Route) -> set[str]:
-    """Groups that had positions at the flow's source when it last answered. On the way back no
-    such groups are known."""
+    """Groups that had positions at the flow's source when it last answered. None are known on the
+    way back."""
     if route.reverse:
         return set()
     return {
@@ -208,9 +211,9 @@ def _checkpointed(route: Route) -> set[str]:
 
 
 def _mirrors(route: Route, topics: Collection[str]) -> set[str]:
-    """Those of some topics of the origin that the flow mirrors, or on the way back that are mirrors
-    of its topics: of those that are at the source, and of those that it has mirrored, which may be
-    gone there, or not be shown."""
+    """Which of these topics of the origin the flow mirrors; on the way back, which are mirrors of
+    its topics. Mirrors of topics that were mirrored before count too: the source may no longer have
+    the topic, or may hide it."""
     flow = route.flow
     if not route.reverse:
         return {topic for topic in topics if flow.selection.selects(topic)}
@@ -230,8 +233,8 @@ def _by_group(keys: Iterable[GroupPartition]) -> dict[str, tuple[str, ...]]:
 
 
 def _not_moved(route: Route, listing: Listing, others: Mapping[str, str]) -> dict[str, str]:
-    """Groups that no command moves, which would be if they could, or if the flow's settings did not
-    leave them out."""
+    """Groups that no command moves, but which the flow would cover if they could be moved or its
+    settings did not exclude them."""
     settings = route.flow.settings
     reasons = {
         group: why for group, why in others.items() if not group or selects_group(settings, group)
@@ -276,8 +279,7 @@ def _by_checkpoints(route: Route, named: Sequence[str] | None, gone: str) -> Gro
     sides = sides_of(route, gone)
     translated = readable_positions(frozenset(asked.values()), sides)
     noted = {
-        # What was never sampled has its checkpoint still: a partition without records, and position
-        # 0.
+        # A partition that was never sampled (no records, position 0) still has its checkpoint.
         place: Translated(
             checkpoint.target_topic,
             checkpoint.partition,
@@ -306,8 +308,8 @@ def _by_checkpoints(route: Route, named: Sequence[str] | None, gone: str) -> Gro
 def _as_written(
     route: Route, checkpoints: Mapping[GroupPartition, Checkpoint]
 ) -> dict[GroupPartition, Translated]:
-    """Where positions lead in logs that the source had no more: where their checkpoints say; in a
-    new target topic, to its start. How far the groups came since is not known."""
+    """Translate positions in logs that the source no longer has: as their checkpoints say, or to
+    the start of a new target topic. How far the groups read since is not known."""
     starts = {
         key: (
             checkpoint.target_topic,

@@ -1,4 +1,4 @@
-"""Groups that a flow's settings leave out, with positions in its topics: they are noted, so that a
+"""Groups that a flow's settings exclude, with positions in its topics: they are noted, so that a
 failover without the source can name them."""
 
 import time
@@ -12,14 +12,14 @@ from mirrorlake.kafka.groups import GroupAdmin, GroupPositions, Listing
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: How often they are asked for their positions, seconds: they may be many.
+#: How often their positions are queried, seconds: they may be many.
 LEFT_OUT_SECONDS = 60.0
 
 
 def places_within(
     committed: GroupPositions, mirrors: Callable[[str], bool]
 ) -> dict[str, TopicAndPartition]:
-    """Of each group that has positions in topics that a flow mirrors the first partition there."""
+    """For each group with positions in topics that a flow mirrors, the first partition of those."""
     return {
         group: min(ours)
         for group, positions in committed.positions.items()
@@ -28,7 +28,7 @@ def places_within(
 
 
 class LeftOutGroups:
-    """Notes those of one flow. For one thread; raises ClusterUnreachable."""
+    """Notes the excluded groups of one flow. For one thread; raises ClusterUnreachable."""
 
     def __init__(
         self, flow: ResolvedFlow, lake: Lake, source: GroupAdmin, running: RunningFlow
@@ -62,4 +62,4 @@ class LeftOutGroups:
         self._noted = {
             group: place for group, place in {**noted, **fresh}.items() if group not in gone
         }
-        self._noted_at = asked_at  # only now: a turn that fails has noted nothing
+        self._noted_at = asked_at  # only now: a turn that failed has noted nothing

@@ -1,4 +1,4 @@
-"""What a cluster has of partitions; those that it has not, or whose leader does not answer, are
+"""A cluster's offsets of partitions. Partitions that it lacks, or whose leader does not answer, are
 left out."""
 
 import time
@@ -34,14 +34,14 @@ def ends(
 
 
 def there(admin: ClusterAdmin, wanted: Collection[TopicAndPartition]) -> set[TopicAndPartition]:
-    """Those of some partitions that a cluster has."""
+    """Which of these partitions a cluster has."""
     topics = admin.topics() if wanted else {}
     return {key for key in wanted if key[0] in topics and key[1] < topics[key[0]].partitions}
 
 
 class EndsNowAndThen:
-    """Where logs of one cluster end, by those that were not asked for within a minute: the others
-    are missing. For one thread."""
+    """The log ends of one cluster, each queried at most once a minute: partitions queried within
+    the last minute are missing. For one thread."""
 
     def __init__(self, admin: ClusterAdmin, clock: Callable[[], float] = time.monotonic) -> None:
         self._admin = admin
@@ -49,7 +49,7 @@ class EndsNowAndThen:
         self._asked: dict[TopicAndPartition, float] = {}
 
     def forget(self) -> None:
-        """Ask for all of them the next time: some logs have lost their ends."""
+        """Query all of them the next time: some logs have lost records at their ends."""
         self._asked.clear()
 
     def of(self, wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
@@ -62,8 +62,7 @@ class EndsNowAndThen:
 
 
 class LogStarts:
-    """The first offsets still there in logs of one cluster, each as of a minute ago at most. For
-    one thread."""
+    """The log starts of one cluster, each at most a minute old. For one thread."""
 
     def __init__(self, admin: ClusterAdmin, clock: Callable[[], float] = time.monotonic) -> None:
         self._admin = admin
@@ -75,15 +74,15 @@ class LogStarts:
         self._known.forget()
 
     def offsets_of(self, wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
-        """The starts of partitions; those that are not there, or do not answer, are missing.
-        Raises ClusterUnreachable."""
+        """The starts of partitions; those that do not exist, or do not answer, are missing. Raises
+        ClusterUnreachable."""
         return self.starts_and_silent(wanted)[0]
 
     def starts_and_silent(
         self, wanted: Collection[TopicAndPartition]
     ) -> tuple[Mapping[TopicAndPartition, int], set[TopicAndPartition]]:
-        """The starts of partitions, and those that are there and whose leader does not answer; what
-        is in neither is not there. Raises ClusterUnreachable."""
+        """The starts of partitions, and the existing ones whose leader does not answer; partitions
+        in neither do not exist. Raises ClusterUnreachable."""
         silent: set[TopicAndPartition] = set()
 
         def ask(keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:

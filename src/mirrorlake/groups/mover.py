@@ -1,9 +1,9 @@
-"""Setting positions of groups on a cluster: by one process at a time, in small steps, each checked
-again before it.
+"""Sets positions of groups on a cluster: one process at a time, in small steps, each checked right
+before it.
 
-Kafka has no "set this position if it is still that one". Groups with members are refused by the
-brokers themselves; one that joins, commits and leaves between our last check and our move is not
-seen. So that check is right before the move.
+Kafka has no compare-and-set for positions. Brokers refuse to move groups with members; but a group
+that gains a member, which commits and leaves between our last check and our move, goes unnoticed.
+So the check comes right before the move.
 """
 
 import logging
@@ -24,17 +24,17 @@ from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
-#: Groups in one step: a check and a move of so many take a tenth of a second.
+#: Groups per step: checking and moving this many takes a tenth of a second.
 STEP_GROUPS = 50
 _LOOK_SECONDS = 0.2
-#: The state, as Kafka names it, of a group of which only its members are known.
+#: The state, in Kafka's terms, of a group of which only the members are known.
 _HAS_MEMBERS = "UNKNOWN"
 
 
 @dataclass(frozen=True)
 class Sent:
-    """What became of one move. `before` is the position right before it, `to` the one that was set;
-    `kept` says why it was not sent after all, `refused` what the cluster answered."""
+    """The outcome of one move. `before` is the position right before it, `to` the one that was set;
+    `kept` says why it was not sent after all, `refused` is the cluster's error."""
 
     checkpoint: Checkpoint
     before: Committed | None
@@ -45,12 +45,12 @@ class Sent:
 
 @contextmanager
 def sole_mover(lake: Lake, flow: ResolvedFlow, seconds: float = 0.0) -> Iterator[None]:
-    """Do what moves groups along a flow as the only one that does. Raises LeaseTaken when another
-    one is still at it after so long. The opposite flow counts as the same one: where both use one
-    name for a topic they move one group.
+    """Hold the lease for moving groups along a flow. Raises LeaseTaken when another holder still
+    has it after `seconds`. The opposite flow shares the lease: where both use one name for a topic,
+    they move the same group.
 
-    Where the lake has no locks, or was opened to be read, it cannot be known, and it is done all
-    the same.
+    Where the lake has no locks, or was opened only to be read, nothing can exclude others, and the
+    block runs without the lease.
     """
     try:
         lease = Lease(
@@ -78,8 +78,8 @@ def _take(lease: Lease, seconds: float) -> None:
 
 
 def read_on_to(left: Checkpoint, now: GroupPositions) -> int | None:
-    """Where a group that was moved stands by `now` at what it left, where that is not where it was
-    moved by: what it read meanwhile, no move could have known of."""
+    """Where a moved group stands by `now` at the cluster it left, if it has read on there: the move
+    could not account for that. None if it has not."""
     at = now.positions.get(left.group_id, {}).get((left.topic, left.partition))
     return None if at is None or at.offset == left.source_position else at.offset
 
@@ -87,11 +87,11 @@ def read_on_to(left: Checkpoint, now: GroupPositions) -> int | None:
 def target_groups(
     admin: GroupAdmin, groups: Iterable[str], starts: Mapping[TopicAndPartition, int] | None = None
 ) -> tuple[dict[str, TargetGroup], Mapping[str, str]]:
-    """How groups stand on a cluster; and by group why it did not report it: such groups are left
-    out. `starts` are the first offsets still there, where they are known.
+    """How groups stand on a cluster, and by group why it did not report one: those are left out.
+    `starts` are the log starts, where known.
 
-    Positions of groups with members are not asked for: nothing is done to them. One that is not
-    listed has none only where all brokers listed theirs, or where its coordinator says so.
+    Positions of groups with members are not queried, since such groups are never moved. A group
+    that is not listed has no members only if all brokers listed theirs, or its coordinator says so.
     """
     wanted = sorted(set(groups))
     if not wanted:
@@ -114,8 +114,8 @@ def target_groups(
 def further_at_target(
     groups: Mapping[str, TargetGroup], checkpoints: Iterable[Checkpoint]
 ) -> frozenset[TopicAndPartition]:
-    """The partitions in which groups stand further than they are to be: there may be nothing any
-    more, so that it is asked for their ends (`with_ends`)."""
+    """The partitions in which groups stand further ahead than planned: their logs may end in front
+    of that, so their ends are queried (`with_ends`)."""
     return frozenset(
         checkpoint.target
         for checkpoint in checkpoints
@@ -133,8 +133,8 @@ def with_ends(
 def _asked_of_coordinators(
     admin: GroupAdmin, groups: Sequence[str], why: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Of groups that were not listed, since some brokers list none (`why`), the state of those that
-    have members; and by group why its coordinator does not say either."""
+    """For groups that were not listed because some brokers list none (`why`): the state of those
+    with members, and by group why its coordinator did not answer either."""
     if not groups:
         return {}, {}
     described = admin.members(groups)
@@ -153,10 +153,10 @@ def move_in_steps(
     force: bool = False,
     at_once: int = STEP_GROUPS,
 ) -> Iterator[list[Sent]]:
-    """Set positions, so many groups in a step, unless the group has gone on since `groups` was
+    """Set positions, `at_once` groups per step, unless the group has moved on since `groups` was
     read.
 
-    A step whose coordinators do not answer is refused, and the next ones are tried.
+    A step whose coordinators do not answer counts as refused, and the next steps are tried.
     """
     by_name: dict[str, list[Checkpoint]] = {}
     for checkpoint in checkpoints:
@@ -173,7 +173,7 @@ def move_in_steps(
 
 
 def outcome_of(result: MoveResult, sent: Sent, now: GroupPositions) -> MoveResult:
-    """What became of a move that was to be sent, by the positions that were read back."""
+    """The outcome of a planned move, by the positions read back."""
     checkpoint = sent.checkpoint
     if sent.kept is not None:
         return kept(result.standing, sent.before, sent.kept)
@@ -197,7 +197,7 @@ def _step(
         now = replace(known, positions=reported.positions.get(checkpoint.group_id, {}))
         before = now.positions.get(at)
         if before != known.positions.get(at):
-            now = replace(now, ends={})  # asked for before it stood there: the log may have grown
+            now = replace(now, ends={})  # older than its new position: the log may have grown
         decision = decide(checkpoint, now, force)
         if checkpoint.group_id in reported.errors:
             sent.append(Sent(checkpoint, before, refused=reported.errors[checkpoint.group_id]))

@@ -1,8 +1,8 @@
-"""Moving groups from one cluster to the other by an operator's command: where each stands, and what
-is left. Pure.
+"""Moving groups from one cluster to the other by an operator's command: the standing of each group,
+and what could not be moved. Pure.
 
-Failover goes from the source of a flow to its target, failback from the target to the source; both
-move a position of the *origin* cluster to the one that means the same on the *goal* cluster.
+Failover goes from the source of a flow to its target, failback from the target to the source. Both
+move a position of the *origin* cluster to the equivalent position on the *goal* cluster.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from mirrorlake.offsets.positions import Committed, Translated
 
 KIND = "group"
 FAILBACK = "failback"
-#: Why a position is not known to be there, and is left where it is.
+#: Why it is not known whether the goal has a position, which is then not moved.
 NOT_TOLD = (
     "the cluster has no such partition, or does not say what it has of it; run this again once its "
     "leader answers"
@@ -34,11 +34,11 @@ MoveOutcome = Literal["moved", "would move", "there", "kept", "failed"]
 
 @dataclass(frozen=True)
 class Standing:
-    """One group on one partition: its position at the origin, and what it means at the goal.
+    """One group on one partition: its position at the origin and the equivalent one at the goal.
 
-    `again` is how many offsets at most a consumer may read twice. `since` is when the position was
-    seen, None for now. `gone`, `past` and `cut` are as of `Translated`: what is not there any more,
-    or never was. Whatever is known of the position itself is the `reason` of the checkpoint.
+    `again` is the most offsets that a consumer may read twice. `since` is when the position was
+    seen, None for now. `gone`, `past` and `cut` are those of `Translated`. The `reason` of the
+    checkpoint has whatever else is known of the position.
     """
 
     checkpoint: Checkpoint
@@ -51,14 +51,14 @@ class Standing:
 
     @property
     def is_whole(self) -> bool:
-        """Whether a consumer reads on there exactly behind what it has read."""
+        """Whether a consumer continues at the goal exactly behind what it has read."""
         return self.exact and self.past is None and not self.gone and not self.cut
 
 
 @dataclass(frozen=True)
 class MoveResult:
     """What a command did, or would do, about one standing. `before` is the goal's own position,
-    None for none; `to` the position that was set, or would be."""
+    None if it has none; `to` is the position that was set, or would be."""
 
     standing: Standing
     done: MoveOutcome
@@ -68,20 +68,20 @@ class MoveResult:
 
     @property
     def is_left(self) -> bool:
-        """Whether the group is not where it should be. One that reads on missed nothing by being
-        moved."""
+        """Whether the group is not where it should be. A group that has read on since it was moved
+        missed nothing by the move."""
         reads_on = self.done == "there" and self.detail == READ_ON and self.standing.exact
         return self.done in ("kept", "failed") or not (self.standing.is_whole or reads_on)
 
     @property
     def is_news(self) -> bool:
-        """Whether it is to be noted. What is there and was never noted was moved by a command that
-        was killed before it came to that."""
+        """Whether to write it down. A group that is there already without a synced checkpoint was
+        moved by a command that was killed before it wrote that down."""
         return self.done != "there" or not self.standing.checkpoint.synced
 
     @property
     def to_position(self) -> int:
-        """Where the group stands then."""
+        """The group's position after the command."""
         return self.standing.checkpoint.target_position if self.to is None else self.to.offset
 
     def document(self) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def change_of(
 
 
 def flipped(checkpoint: Checkpoint) -> Checkpoint:
-    """The same pair of positions, seen from the other cluster."""
+    """The same pair of positions, from the other cluster's side."""
     return replace(
         checkpoint,
         topic=checkpoint.target_topic,
@@ -143,15 +143,14 @@ def flipped(checkpoint: Checkpoint) -> Checkpoint:
 def standing_of(
     key: GroupPartition, position: Committed, translated: Translated, generation: int = 0
 ) -> Standing:
-    """Where a live group stands: what is not replicated yet comes later, and is then read a second
-    time. `generation` is of the topic at the flow's source: the one that the position there is
-    of."""
+    """Where a live group stands. Records that are not replicated yet arrive later and are then read
+    twice. `generation` is that of the topic at the flow's source in which the position lies."""
     checkpoint = translated_checkpoint(key, position, translated, generation)
     return _standing(checkpoint, translated, _again(position.offset, translated))
 
 
 def _again(position: int, translated: Translated) -> int:
-    """How many records at most are read a second time, once they have come."""
+    """How many records at most are read twice once they have been replicated."""
     read = position if translated.past is None else translated.past
     return translated.again + (0 if translated.exact else max(0, read - translated.end))
 
@@ -159,10 +158,10 @@ def _again(position: int, translated: Translated) -> int:
 def standing_by_checkpoint(
     checkpoint: Checkpoint, translated: Translated, since: datetime
 ) -> Standing:
-    """Where a group stands whose cluster is gone, by its last checkpoint, translated again.
+    """Where a group stands by its last checkpoint, translated again, when its cluster is gone.
 
-    What it read after the checkpoint is not known: at most all that is mirrored behind the position
-    is read again.
+    What it read after the checkpoint is not known: at most, all that is mirrored behind the
+    position is read again.
     """
     now = replace(checkpoint, target_topic=translated.topic, target_position=translated.offset)
     now = replace(now, synced=False, reason=inexact_reason(translated))
@@ -184,12 +183,12 @@ def plan_moves(
     errors: Mapping[str, str],
     force: bool,
 ) -> list[MoveResult]:
-    """What is to be done about each standing.
+    """What to do about each standing.
 
     Args:
         standings: where groups stand.
         goals: the groups at the goal, by name.
-        errors: why the goal did not report a group, by name.
+        errors: why the goal did not report a group, by group.
         force: move backwards too.
     """
     results = []
@@ -214,7 +213,7 @@ def plan_moves(
 
 
 def kept(standing: Standing, before: Committed | None, decision: Keep) -> MoveResult:
-    """What is left as it is at the goal."""
+    """The result for a position that is left unchanged at the goal."""
     detail = None if decision.reason == THERE else decision.reason
     return MoveResult(standing, "there" if decision.there else "kept", before, detail)
 
@@ -222,10 +221,9 @@ def kept(standing: Standing, before: Committed | None, decision: Keep) -> MoveRe
 def mark_synced(
     standings: Sequence[Standing], newest: Mapping[GroupPartition, Checkpoint], reverse: bool
 ) -> list[Standing]:
-    """Standings whose very position the newest checkpoints say was brought to the goal before:
-    these are `synced`.
+    """Mark standings as `synced` whose position the newest checkpoints have as brought to the goal.
 
-    A checkpoint that failback wrote is about the way back only, and no other one is.
+    Checkpoints that failback wrote count only on the way back, and no others do there.
     """
     return [_mark_synced(standing, newest, reverse) for standing in standings]
 
@@ -242,7 +240,7 @@ def _mark_synced(
     there, here = known.target_position, known.source_position
     there, here = (here, there) if reverse else (there, here)
     wanted = standing.checkpoint
-    # Where the goal has lost records since, the group was brought to the start that there was.
+    # Where the goal has lost records since, the group was moved to the log start at that time.
     brought = there <= wanted.target_position if standing.gone else there == wanted.target_position
     if here != wanted.source_position or not brought:
         return standing
@@ -250,7 +248,7 @@ def _mark_synced(
 
 
 def verified(result: MoveResult, refused: str | None, now: Committed | None) -> MoveResult:
-    """A move that was sent, by what the goal answered and by the position read back."""
+    """The outcome of a move that was sent, from the goal's answer and the position read back."""
     if now is not None and now.offset == result.to_position:
         return replace(result, done="moved")
     if refused is None:

@@ -1,5 +1,5 @@
-"""Groups that are named to operators: those of a command that cannot be moved, those that a cluster
-did not report."""
+"""Checks of the groups that a command names, and a summary of groups that a cluster did not
+report."""
 
 from collections.abc import Mapping, Sequence
 
@@ -24,7 +24,7 @@ def refuse_other_kinds(named: Sequence[str], others: Mapping[str, str]) -> None:
 
 
 def refuse_unknown(named: Sequence[str], known: set[str], where: str) -> None:
-    """Raise InputError for a group that is not among those that are known somewhere."""
+    """Raise InputError for a group that is not among the `known` ones."""
     unknown = sorted(set(named) - known)
     if unknown:
         raise InputError(
@@ -33,7 +33,7 @@ def refuse_unknown(named: Sequence[str], known: set[str], where: str) -> None:
 
 
 def not_reported(errors: Mapping[str, str]) -> list[str]:
-    """One sentence for all groups that were not reported, none for none; `errors` says why, by
+    """At most one sentence, for all groups that were not reported; `errors` has the reason by
     group."""
     group = min(errors, default="")
     return [f"{len(errors)} groups, such as {group}: {errors[group]}"] if errors else []

@@ -1,5 +1,5 @@
-"""The newest checkpoints of a running flow: kept in memory, and read from the lake at the start,
-and when the target has lost records."""
+"""The newest checkpoints of a running flow: kept in memory, and read from the lake at the start and
+when the target has lost records."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,19 +15,19 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 
 class NewestCheckpoints:
-    """Those that count, by group and partition. For one thread.
+    """The newest valid checkpoints, by group and partition. For one thread.
 
     Attributes:
         running: the flow.
-        forgotten_by: calls that forget what is known of topics of which a log, here or there, is
-            over.
-        unpublished: those that MirrorMaker 2's clients may not have yet.
-        landed: the generations that partitions were landed in when they were last asked for.
-        noted_at: when the newest row was written, as far as is known: the next one counts only if
-            it is of a later time.
-        revision: another number once what is known may be another.
-        topics: the source topics of all that is known.
-        groups: the groups of what is known and not gone.
+        forgotten_by: callbacks that drop what is cached of topics with a log, at either side, that
+            is over.
+        unpublished: checkpoints that MirrorMaker 2's clients may not have yet.
+        landed: the generation in which each partition was landed when it was last queried.
+        noted_at: when the newest row was written, as far as is known; the next row must be later to
+            count.
+        revision: a number that changes whenever the known checkpoints may have changed.
+        topics: the source topics of all known checkpoints.
+        groups: the groups of known checkpoints that are not gone.
     """
 
     def __init__(
@@ -43,21 +43,21 @@ class NewestCheckpoints:
         self.forgotten_by = list(forgotten_by)
         self._newest: dict[GroupPartition, Checkpoint] | None = None
         self._losses = 0  # of the flow, when they were read
-        #: By which generations, here and there, all that is known counts; None where it is to be
-        #: looked at.
+        #: The generations, at both sides, by which the known checkpoints are valid; None if that
+        #: must be checked again.
         self._counts_by: tuple[Mapping[str, int], object] | None = None
         self.topics: frozenset[str] = frozenset()
         self.groups: frozenset[str] = frozenset()
         self.revision = 0
-        self._landed_by: object = None  # by which `landed` is
+        self._landed_by: object = None  # the generations that `landed` was read by
         self.unpublished: dict[GroupPartition, Checkpoint] = {}
         self.landed: dict[TopicAndPartition, int] = {}
         self.noted_at: datetime | None = None
 
     def known(self) -> Mapping[GroupPartition, Checkpoint]:
         """The newest checkpoints, except those of groups that the flow does not mirror (any more),
-        and of generations of target topics, or of source topics, that are over: they say
-        nothing. Looks at all positions where one was written, or a generation began."""
+        and of generations of source or target topics that are over. Looks at all positions whenever
+        a checkpoint was written or a generation began."""
         newest, landed_by = self._read(), self.running.generations()
         if self._counts_by == (self.generations(self.topics), landed_by):
             return newest
@@ -86,7 +86,7 @@ class NewestCheckpoints:
         return newest
 
     def write(self, rows: Sequence[Checkpoint], read_at: datetime | None = None) -> None:
-        """Append rows, if any, and know them; `read_at` is when the source was asked for the
+        """Append rows, if any, and remember them; `read_at` is when the source was queried for the
         positions."""
         if not rows:
             return
@@ -99,18 +99,18 @@ class NewestCheckpoints:
         self._read().update({row.group_partition: row for row in rows})
         self._counts_by = None
         if self.running.losses() != losses:
-            self._newest = None  # the lake says which of them lie behind what was lost meanwhile
+            self._newest = None  # to read from the lake which rows lie behind lost records
 
     def generations(self, topics: Iterable[str]) -> dict[str, int]:
-        """The generations that topics are produced to; those without one are left out."""
+        """The target generation that each topic is produced to; topics without one are left out."""
         generations = {topic: self.running.target_generation(topic) for topic in set(topics)}
         return {
             topic: generation for topic, generation in generations.items() if generation is not None
         }
 
     def begin_generations(self, keys: Iterable[TopicAndPartition]) -> None:
-        """What was translated of a partition's previous generation says nothing about the newer
-        one."""
+        """Drop cached translations of topics in which a partition began a new generation: they say
+        nothing about that one."""
         landed_by, begun = self.running.generations(), set[str]()
         same = landed_by == self._landed_by
         for key in {*keys} - self.landed.keys() if same else {*keys, *self.landed}:
@@ -119,7 +119,7 @@ class NewestCheckpoints:
                 self.landed[key] = generation
                 begun.add(key[0])
         self._forget(begun)
-        self._landed_by = landed_by  # only now, that all were looked at
+        self._landed_by = landed_by  # only now that all were looked at
 
     def _forget(self, topics: Collection[str]) -> None:
         for forget in self.forgotten_by if topics else ():
@@ -132,8 +132,8 @@ class NewestCheckpoints:
                 self._forget({key[1] for key in self._newest})
             newest = newest_checkpoints(self._lake.now, self._flow.name)
             self.noted_at = max((at for _, at in newest.values()), default=None)
-            # What lies behind records that the target has lost is translated anew: they may be
-            # produced again, at other offsets.
+            # Positions behind records that the target has lost are translated anew: these records
+            # may be produced again, at other offsets.
             ours = {
                 key
                 for key, (checkpoint, _) in newest.items()
@@ -141,15 +141,15 @@ class NewestCheckpoints:
             }
             self._newest, self._losses = {key: newest[key][0] for key in ours}, losses
             self._counts_by = None
-            # a process before this one may have died between the two
+            # a previous process may have died between writing and publishing
             self.unpublished = dict(self._newest)
         return self._newest
 
     def _carried_over(
         self, checkpoints: Mapping[GroupPartition, Checkpoint]
     ) -> dict[GroupPartition, Checkpoint]:
-        """Checkpoints of earlier generations that are as good in those that are landed now: a log
-        that went back is the same up to where it did."""
+        """Checkpoints of earlier generations that are still valid in those landed now: a log that
+        went back is unchanged up to that offset."""
         known = source_generations(self._lake.now, self._flow.name)
         return {
             key: replace(checkpoint, generation=self.landed[key[1:]])

@@ -1,8 +1,8 @@
-"""A position that groups are moved to is one that a consumer can read from. Pure.
+"""Bound translated positions to offsets that a consumer can read from. Pure.
 
-The map knows where a record went, and not whether it is still there. A consumer whose position
-lies in front of the start of the log, or behind its end, goes by its `auto.offset.reset`, which by
-default skips all that there is.
+The map knows where a record went, but not whether it is still there. A consumer whose position lies
+in front of the log's start, or behind its end, follows `auto.offset.reset`, which by default skips
+all records there.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -16,16 +16,15 @@ from mirrorlake.offsets.positions import (
     Translated,
 )
 
-#: Offsets of partitions; of those that a cluster has not, or that do not answer, there are none.
+#: Queries offsets of partitions; those that a cluster lacks or does not answer for are missing.
 AskOffsets = Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, int]]
 Key = TypeVar("Key")
 
 
 @dataclass(frozen=True)
 class Sides:
-    """What is asked about both sides of a way: translations, starts and ends of logs (the high
-    watermark) at the origin, where positions are from, and the logs of the goal, where they
-    lead."""
+    """Queries about both sides of a route: translations, log starts and ends (high watermarks) at
+    the origin, where positions are from, and logs at the goal, where they lead."""
 
     translate: Callable[
         [Collection[TopicPartitionOffset]], Mapping[TopicPartitionOffset, Translated]
@@ -38,13 +37,12 @@ class Sides:
 def readable_positions(
     asked: Collection[TopicPartitionOffset], sides: Sides
 ) -> dict[TopicPartitionOffset, Translated]:
-    """Translate positions into ones that are there at the goal. What was never seen is left out; of
-    a partition that the goal has not, or of which it does not answer, the position is as the map
-    says.
+    """Translate positions into readable ones at the goal. Positions without a translation are left
+    out; in a partition that the goal lacks or does not answer for, the map's position stands.
 
-    Of the origin only those partitions are asked that need it: where a position is ahead of what is
-    mirrored, since it may lie behind all that there is, and where something is gone, since it may
-    be gone at the origin too.
+    The origin is queried only for partitions that need it: where a position is ahead of what is
+    mirrored, since it may lie behind the log's end, and where records are gone at the goal, since
+    they may be gone at the origin too.
     """
     translated = dict(sides.translate(asked))
     translated.update(
@@ -59,8 +57,8 @@ def readable_positions(
 
 
 def bounded(translated: Mapping[Key, Translated], sides: Sides) -> dict[Key, Translated]:
-    """Positions at the goal, however they were translated, as ones that are there. Those of a
-    partition that the goal has not, or of which it does not answer, stay as they are."""
+    """Bound positions at the goal, however they were translated, to its logs. In partitions that
+    the goal lacks or does not answer for they stay as they are."""
     places = {(position.topic, position.partition) for position in translated.values()}
     logs = sides.goal_logs(places) if places else {}
     return {
@@ -72,7 +70,7 @@ def bounded(translated: Mapping[Key, Translated], sides: Sides) -> dict[Key, Tra
 def _behind_all(
     translated: Mapping[TopicPartitionOffset, Translated], sides: Sides
 ) -> dict[TopicPartitionOffset, Translated]:
-    """Positions behind the end of their log: as that end, behind which nothing can have been
+    """Replace positions behind the end of their log by that end: nothing behind it can have been
     read."""
     ends = (
         sides.origin_ends({(topic, partition) for topic, partition, _ in translated})
@@ -93,8 +91,8 @@ def _bounded(position: Translated, log: LogEnds | None) -> Translated:
     if log is None:
         return position
     if position.offset < log.start:
-        # With no mapped record behind the position nothing of it is gone: what was there are
-        # markers, or strangers'.
+        # Without a mapped record behind the position nothing is gone: what lay there were markers,
+        # or records that the flow did not write.
         return replace(
             position,
             offset=log.start,
@@ -110,8 +108,8 @@ def _lost_at_both(
     mapped: Mapping[TopicPartitionOffset, Translated],
     sides: Sides,
 ) -> dict[TopicPartitionOffset, Translated]:
-    """Where something is gone at the goal: without what is gone at the origin too, which its
-    consumers would miss there as well."""
+    """For positions with records gone at the goal: leave out those that are gone at the origin too,
+    since their consumers would miss them there as well."""
     starts = (
         sides.origin_starts({(topic, partition) for topic, partition, _ in lost}) if lost else {}
     )

@@ -1,4 +1,4 @@
-"""Both sides of a route, as positions are translated along it."""
+"""Queries of both sides of a route, for translating positions along it."""
 
 import logging
 from collections.abc import Collection, Mapping
@@ -20,8 +20,8 @@ logger = logging.getLogger(__name__)
 
 
 def sides_of(route: Route, gone: str | None = None) -> Sides:
-    """Both sides of a route, as `readable_positions` asks them. Where the origin is gone, nothing
-    is known of its ends, and of its starts what the newest samples say."""
+    """Both sides of a route, as `readable_positions` queries them. If the origin is gone, its log
+    ends are unknown and its starts come from the newest samples."""
     connections, lake, flow = route.connections, route.lake, route.flow.name
     origin, goal = connections.admin(route.origin), connections.admin(route.goal)
 
@@ -43,7 +43,7 @@ def sides_of(route: Route, gone: str | None = None) -> Sides:
         try:
             return logs.logs(goal, wanted)
         except ClusterUnusable as error:
-            # nothing moves there now, and the positions are as the map says
+            # nothing moves there now, and positions stay as the map says
             logger.warning("%s", error)
             return {}
 

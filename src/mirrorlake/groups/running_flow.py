@@ -1,5 +1,4 @@
-"""What consumer groups have to know of the flow that they belong to, which runs in a thread of its
-own."""
+"""What consumer groups need to know of their flow, which runs in a thread of its own."""
 
 from collections.abc import Iterable, Mapping, Set
 from typing import Protocol
@@ -16,7 +15,7 @@ class RunningFlow(Protocol):
         same."""
 
     def refuses(self, topic: str) -> bool:
-        """Whether a topic must not be mirrored, or its mirror could not bear its name: no group is
+        """Whether a topic must not be mirrored, or its mirror cannot have its name: no group is
         moved there."""
 
     def made_again(self) -> Set[str]:
@@ -27,21 +26,21 @@ class RunningFlow(Protocol):
         """In which generation of its topic a partition is landed now."""
 
     def generations(self) -> object:
-        """What `generation` goes by: it equals another answer as long as none has begun since."""
+        """What `generation` depends on: equal answers mean that none began in between."""
 
     def target_generation(self, topic: str) -> int | None:
-        """Which generation of its target topic a topic is produced to; None where there is none
-        (yet, or any more), and no group is moved there."""
+        """The generation of its target topic that a topic is produced to; None if there is none
+        (yet, or any more): no group is moved there."""
 
     def check_targets(self) -> None:
-        """Compare the target's topics with those that the flow wrote to: `target_generation` then
-        goes by what is there now. Raises ClusterUnreachable."""
+        """Compare the target's topics with those that the flow wrote to; `target_generation` then
+        reflects what is there now. Raises ClusterUnreachable."""
 
     def reached(
         self, keys: Iterable[TopicAndPartition]
     ) -> Mapping[TopicAndPartition, Reached] | None:
-        """How far the flow is in partitions of its own knowledge; None if it does not know now."""
+        """How far the flow is in partitions, from its own memory; None if it does not know now."""
 
     def losses(self) -> int:
-        """How often it has taken out of its map what the target has lost: what was translated
-        before may lie behind that."""
+        """How often it has removed from its map what the target has lost: earlier translations may
+        lie behind that."""

@@ -1,4 +1,4 @@
-"""Checkpoints with what became of them at the target, as they are noted and published."""
+"""Checkpoints with their outcomes at the target, as they are written and published."""
 
 from dataclasses import replace
 
@@ -16,19 +16,19 @@ from mirrorlake.offsets.positions import Committed
 
 
 def as_set(sent: Sent) -> Checkpoint:
-    """The checkpoint of a position that was set; where its log begins behind it by now, at that
-    start."""
+    """The checkpoint of a position that was set; if the log begins behind it by now, the one of
+    that start."""
     checkpoint, to = sent.checkpoint, sent.to
     if to is None or to.offset <= checkpoint.target_position:
         return checkpoint
-    # One that was held back is still none that is good for ever.
+    # A position that was held back still has to be translated again.
     reasons = [part for part in checkpoint.own_reasons if not part.startswith(TRIMMED)]
     reasons.append(trimmed_reason(to.offset - checkpoint.target_position))
     return replace(checkpoint, target_position=to.offset, reason="; ".join(reasons))
 
 
 def change_tried(sent: Sent) -> tuple[Checkpoint, Committed | None, str | None, int]:
-    """What `change_of` is given of a move that was sent."""
+    """The arguments of `change_of` for a move that was sent."""
     to = sent.checkpoint.target_position if sent.to is None else sent.to.offset
     return sent.checkpoint, sent.before, sent.refused, to
 

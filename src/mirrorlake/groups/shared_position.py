@@ -1,8 +1,9 @@
-"""A position on a topic that two opposite flows share, as one position at the goal: what is unread
-stays unread. Pure.
+"""One position at the goal for a topic that two opposite flows share: unread records stay unread.
+Pure.
 
-Each flow maps the records of its own kind alone. What both maps lack may lie anywhere behind their
-ends, so a position is beyond one of them only where that flow is known to be beyond it as well.
+Each flow maps only the records that it brings. A record that neither map has may lie anywhere
+behind their ends, so a position lies beyond a map's end only if that flow is known to have passed
+it too.
 """
 
 from dataclasses import dataclass, replace
@@ -12,41 +13,41 @@ from mirrorlake.offsets.positions import Translated
 
 @dataclass(frozen=True)
 class SharedPosition:
-    """What each flow says of a position: `onward` brings records to the goal, and `back` is by the
-    map, read backwards, of the one that brings those born at the goal to the origin."""
+    """How each flow translates a position: `onward` brings records to the goal; `back` is the
+    reversed map of the flow that brings records born at the goal to the origin."""
 
     onward: Translated
     back: Translated
 
     @property
     def end(self) -> int:
-        """All that was read, of either kind, lies before it, as far as it is mapped."""
+        """All read records of both flows lie before it, as far as they are mapped."""
         ends = (self.onward.offset, self.back.offset)
         return max(ends) if self.back.mapped else self.onward.offset
 
     @property
     def wanted(self) -> int:
-        """The first record that is mapped and unread, or behind all: where the group reads on
-        unless something unread is not mapped yet. What comes to the origin is behind all that was
-        there, so it comes to the goal behind all records of the goal that were read."""
+        """The first mapped, unread record, or the end of all: the group continues here unless an
+        unread record is not mapped yet. Records that come to the origin are appended to its log, so
+        at the goal they lie behind all records of the goal that were read."""
         ahead = [one.offset for one in (self.onward, self.back) if one.ahead]
         return min(ahead) if ahead else self.end
 
     @property
     def may_lack_back(self) -> bool:
-        """Whether records of the goal may lie in front of `wanted` that never came to the
-        origin."""
+        """Whether records of the goal that never came to the origin may lie in front of
+        `wanted`."""
         return not self.back.ahead
 
     @property
     def may_lack_onward(self) -> bool:
-        """Whether records may have come to the goal in front of `wanted`, unread, that are not
-        mapped yet, also the first ones ever."""
+        """Whether unread records that came to the goal in front of `wanted` may not be mapped yet,
+        the very first ones included."""
         return self.back.ahead and self.onward.offset < self.wanted
 
     def joined(self, primary: Translated, is_clear: bool) -> Translated:
-        """As one position, beside what the flow that was named says; `is_clear`: no records are
-        there that may be lacking."""
+        """Both as one position, with the other fields of `primary`, the named flow's; `is_clear`:
+        no such records are missing."""
         bounds = [self.wanted]
         if not is_clear and self.may_lack_back:
             bounds.append(self.back.offset)

@@ -1,4 +1,4 @@
-"""Topics that two opposite flows share under one name: positions there are of records of both."""
+"""Topics that two opposite flows share under one name: positions there concern records of both."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from mirrorlake.offsets.positions import TopicPartitionOffset, Translated
 
 @dataclass(frozen=True)
 class Direction:
-    """A flow as groups move along it: from `origin` to `goal`; with `reverse` from its target back
-    to its source."""
+    """The direction in which groups move along a flow: from `origin` to `goal`; with `reverse` from
+    its target back to its source."""
 
     flow: ResolvedFlow
     reverse: bool = False
 
     @property
     def origin(self) -> str:
-        """Alias of the cluster whose positions count."""
+        """Alias of the cluster whose positions are translated."""
         return self.flow.target if self.reverse else self.flow.source
 
     @property
@@ -33,7 +33,7 @@ class Direction:
 
 @dataclass(frozen=True, kw_only=True)
 class Route(Direction):
-    """A direction with what is asked about it: the lake, and the clusters at both ends."""
+    """A direction, with the lake and the clients of both clusters to query about it."""
 
     lake: Reader
     connections: Connections
@@ -45,8 +45,8 @@ def joined(
     way: Direction,
     translated: Mapping[TopicPartitionOffset, Translated],
 ) -> dict[TopicPartitionOffset, Translated]:
-    """Translations by the flow of a direction, made to hold for the opposite flow's records in the
-    same topics too. What neither has mapped is looked for last, since both go on meanwhile."""
+    """Extend a flow's translations to records of the opposite flow in the same topics. Unmapped
+    records are looked for last, since both flows go on meanwhile."""
     name = opposite_name(way.flow)
     opposite = topology.flow(name) if name in topology.flows else None
     shared = {
@@ -56,7 +56,7 @@ def joined(
     }
     if opposite is None or not shared:
         return dict(translated)
-    # One that is switched off, and has brought nothing, says nothing of what is at its source.
+    # A flow that is switched off, and has mapped nothing, says nothing of what is at its source.
     brings = opposite.settings.enabled and not opposite.paused
     others = translate_living(lake, opposite.name, shared, not way.reverse)
     pairs = {
@@ -79,8 +79,8 @@ def _is_shared(way: Direction, opposite: ResolvedFlow, origin_topic: str, goal_t
 def _clear(
     lake: Reader, way: Direction, pairs: Mapping[TopicPartitionOffset, SharedPosition]
 ) -> set[TopicPartitionOffset]:
-    """Those positions in front of which nothing unread lies at the goal that is not mapped: the
-    flow that could have some there is beyond it, and has mapped nothing more since."""
+    """The positions with no unread, unmapped record in front of them at the goal: the flow that
+    could have some there has passed it, and has mapped nothing more since."""
     names = (opposite_name(way.flow), way.flow.name)
     back, onward = reversed(names) if way.reverse else names
     at_goal = {
@@ -107,5 +107,5 @@ def _clear(
 
 
 def _is_beyond(there: Translated | None, mapped_end: int) -> bool:
-    """Whether a flow has come to a position, with a map that ends no further than it did."""
+    """Whether a flow has passed a position, while its map ends no further than `mapped_end`."""
     return there is not None and there.exact and there.end <= mapped_end

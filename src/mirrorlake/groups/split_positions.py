@@ -1,5 +1,5 @@
-"""Positions of groups as a flow sees them: split into those that it mirrors and others, once for
-each answer that says something else. Pure."""
+"""Positions of groups split into those that a flow mirrors and others, once for each answer that
+differs from the one before. Pure."""
 
 from collections.abc import Mapping, Set
 from typing import NamedTuple
@@ -7,12 +7,12 @@ from typing import NamedTuple
 from mirrorlake.groups.checkpoint_plan import GroupPartition
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
-#: By group and partition, as a cluster told them.
+#: By group and partition, as a cluster reported them.
 PositionsOfGroups = Mapping[str, Mapping[TopicAndPartition, Committed]]
 
 
 class Split(NamedTuple):
-    """Positions in some topics, the partitions that they are in, and the keys of all others."""
+    """Positions in the given topics, their partitions, and the keys of all other positions."""
 
     committed: Mapping[GroupPartition, Committed]
     places: Set[TopicAndPartition]
@@ -20,8 +20,8 @@ class Split(NamedTuple):
 
 
 class SplitPositions:
-    """Answers of one cluster, which nothing changes. Where one is like the one before, so is what
-    follows from it: the same objects. For one thread."""
+    """Caches what follows from a cluster's answer, which must not be modified: an equal answer
+    yields the same objects. For one thread."""
 
     def __init__(self) -> None:
         self._told: PositionsOfGroups | None = None
@@ -37,7 +37,7 @@ class SplitPositions:
         return self._topics
 
     def split(self, told: PositionsOfGroups, topics: Set[str]) -> Split:
-        """Positions by whether they are in some topics."""
+        """Split positions by whether they are in these topics."""
         self.topics(told)
         if self._split is None or topics != self._within:
             everything = {

@@ -1,10 +1,10 @@
-"""Whether a group's position on the target is set to a translated one (KIP-545's purpose;
+"""Whether to set a group's position on the target to a translated one (KIP-545's purpose;
 docs/mm2.md, "Group positions"). Pure.
 
-The laws: a group with members is never touched, and no position moves backwards, unless an operator
-forces it. Unlike MirrorMaker 2, the current position counts whatever state the group is in. A
-position that was brought to the target is its owner's from then on, who may set it back, until the
-source has a newer one.
+The rules: a group with members is never touched, and no position moves backwards unless an operator
+forces it. Unlike in MirrorMaker 2, the current position counts in every state of the group. A
+position that was brought to the target belongs to its owner from then on, who may set it back,
+until the source has a newer one.
 """
 
 from collections.abc import Mapping
@@ -14,8 +14,8 @@ from typing import NamedTuple
 from mirrorlake.groups.checkpoint_plan import REWOUND, Checkpoint
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
-#: States of a group without members. A group that is not there has none either; any other state may
-#: have some.
+#: States of a group without members, None for a group that does not exist. In any other state it
+#: may have some.
 _EMPTY = frozenset({None, "EMPTY", "DEAD"})
 
 THERE = "there already"
@@ -46,9 +46,9 @@ class Keep(NamedTuple):
 
 @dataclass(frozen=True)
 class TargetGroup:
-    """A group as the target has it: its state, None where there is no such group, and what it
-    committed. `starts` are the first offsets still there, of the partitions that it is moved in,
-    and `ends` those behind the last record, as far as they are known."""
+    """A group at the target: its state (None if it does not exist) and committed positions.
+    `starts` and `ends` are the log starts, and the offsets behind the last record, of the
+    partitions in which it is moved, as far as known."""
 
     state: str | None
     positions: Mapping[TopicAndPartition, Committed]
@@ -62,12 +62,12 @@ class TargetGroup:
 
 
 def may_have_members(state: str | None) -> bool:
-    """Whether a group in this state may have members; None is no group."""
+    """Whether a group in this state may have members; None means that there is no such group."""
     return state not in _EMPTY
 
 
 def is_further(checkpoint: Checkpoint, group: TargetGroup) -> bool:
-    """Whether a group without members stands behind where it is to be."""
+    """Whether a group without members stands further ahead than its checkpoint."""
     current = group.positions.get(checkpoint.target)
     return (
         not group.is_active and current is not None and current.offset > checkpoint.target_position
@@ -75,14 +75,14 @@ def is_further(checkpoint: Checkpoint, group: TargetGroup) -> bool:
 
 
 def decide(checkpoint: Checkpoint, group: TargetGroup, force: bool = False) -> Move | Keep:
-    """Say what becomes of one position at the target. `force` moves backwards too; who has members
-    is left alone.
+    """Decide what to do about one position at the target. `force` moves backwards too; groups with
+    members are never moved.
 
-    The brokers themselves refuse to move a group with members, so nothing could force that. A
-    checkpoint that is `synced` was brought to the target before: what the group does there since is
-    its own affair, whichever way it went. But a position in front of the start of the log is none,
-    nor is one behind its end, of records that the cluster has lost: the broker would reset its
-    consumer, or, once others took their place, give it those behind alone.
+    Brokers refuse to move a group with members, so nothing could force that. A `synced` checkpoint
+    was brought to the target before: wherever the group has gone there since is its owner's affair.
+    But a position in front of the log's start is invalid, and so is one behind its end, of records
+    that the cluster has lost: the broker would reset the consumer, or, once other records took
+    their place, deliver only those behind it.
     """
     current = group.positions.get(checkpoint.target)
     start = group.starts.get(checkpoint.target, 0)

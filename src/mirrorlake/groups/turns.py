@@ -11,8 +11,8 @@ from mirrorlake.mm2.mirror_topics import CheckpointTopic
 
 
 class GroupTurns:
-    """Over the same newest checkpoints, `source` asks there what groups committed, and `target`
-    sets positions there. For one thread."""
+    """Two tasks over the same newest checkpoints: `source` queries what groups committed, `target`
+    sets positions. For one thread."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Where the groups of a flow stand on both sides, as one document: what `mirrorlake groups`
+"""Where the groups of a flow stand on both sides, as the document that `mirrorlake groups`
 shows."""
 
 import logging
@@ -25,10 +25,10 @@ def read_groups(route: Route, named: Sequence[str] | None) -> dict[str, Any]:
     {group: why}, "not_mirrored": {group: why}, "topics_waiting": {topic: why}, "groups": [one per
     group and partition]}.
 
-    `untold` says why a cluster may have more groups than it reported; `not_mirrored` are those that
-    no command moves. A position without a counterpart at the target has a row without one.
+    `untold` says why a cluster may have more groups than it reported; `not_mirrored` are the groups
+    that no command moves. A position without a counterpart at the target has a row too.
 
-    What an unreachable cluster would report is null. Raises InputError for a group that is nowhere.
+    What only an unreachable cluster could report is null. Raises InputError for an unknown group.
     """
     lake, flow, connections = route.lake, route.flow, route.connections
     inventory = take_inventory(route, named, why_unreachable(route))
@@ -68,15 +68,15 @@ def read_groups(route: Route, named: Sequence[str] | None) -> dict[str, Any]:
 
 @dataclass
 class _Known:
-    """What the target says of its groups, both clusters of their ends, and the lake of the newest
-    checkpoints; empty where that is not known."""
+    """What the target reports of its groups, both clusters of their log ends, and the lake of the
+    newest checkpoints; empty where unknown."""
 
     listing: Listing
     reported: GroupPositions
     source_ends: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     target_ends: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     newest: Mapping[GroupPartition, Checkpoint] = field(default_factory=dict)
-    #: Target partitions of which the target says nothing.
+    #: Target partitions of which the target reports nothing.
     not_told: Collection[TopicAndPartition] = ()
 
 
@@ -110,7 +110,7 @@ def _row(inventory: GroupInventory, standing: Standing, known: _Known) -> dict[s
 
 
 def _nowhere(inventory: GroupInventory, key: GroupPartition, position: int) -> dict[str, Any]:
-    """The row of a position that leads nowhere."""
+    """The row of a position without a counterpart."""
     group, topic, partition = key
     checkpoint = Checkpoint(
         group, topic, partition, position, target_topic="", target_position=-1, reason=NO_MIRROR
@@ -124,8 +124,8 @@ def _nowhere(inventory: GroupInventory, key: GroupPartition, position: int) -> d
 
 
 def _reason(known: Checkpoint | None, position: int | None) -> str | None:
-    """What the newest checkpoint says, or the target itself since: that its owner has set the group
-    back."""
+    """The reason of the newest checkpoint, or that the group's owner has set it back at the target
+    since."""
     if known is None:
         return None
     set_back = known.synced and position is not None and position < known.target_position
@@ -149,10 +149,10 @@ def _target(route: Route, groups: Sequence[str]) -> tuple[_Known, str | None]:
 def _uncommitted(
     admin: ClusterAdmin, reported: GroupPositions, stable: Mapping[TopicAndPartition, int]
 ) -> dict[str, set[TopicAndPartition]]:
-    """By group, where its position lies behind the last stable offset, and not behind the log's
-    end: no reader of committed records alone gets there, since that offset was asked for after
-    the position, and only grows. Where no transaction is open nothing is known: no broker tells how
-    a group reads."""
+    """By group, the partitions in which its position lies behind the last stable offset, but not
+    behind the log's end. No reader of committed records gets there: that offset was queried after
+    the position, and only grows. Without an open transaction nothing can be inferred, since no
+    broker reports how a group reads."""
     behind = {
         group: {
             key: position.offset
