@@ -1,1 +1,1 @@
-"""What is kept alike beside records: topics, configs and ACLs; each a `*_plan` and its `*_sync`."""
+"""Keeps topics, configs and ACLs alike, beside records; each has a `*_plan` and its `*_sync`."""

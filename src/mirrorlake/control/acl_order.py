@@ -1,5 +1,5 @@
-"""In which order ACLs are made and taken away, so that at no moment a target allows what its source
-denies: denials are made before what they limit, and taken away behind it. Pure."""
+"""The order in which ACLs are made and removed, so that a target never allows what its source
+denies: denials are made before what they limit, and removed after it. Pure."""
 
 from collections.abc import Collection, Iterable
 
@@ -8,18 +8,18 @@ from mirrorlake.kafka.values import Acl
 
 
 def denials(acls: Iterable[Acl]) -> list[Acl]:
-    """Those that deny."""
+    """The ACLs that deny."""
     return [acl for acl in acls if acl.permission == "DENY"]
 
 
 def allowances(acls: Iterable[Acl]) -> list[Acl]:
-    """Those that allow."""
+    """The ACLs that allow."""
     return [acl for acl in acls if acl.permission != "DENY"]
 
 
 def apart(acls: Iterable[Acl], others: Collection[Acl]) -> list[Acl]:
-    """Those of some ACLs that apply to no topic to which one of the others does, whatever these
-    are about: a principal may be denied by a wildcard."""
+    """The ACLs that share no topic with any of the others, whatever their principals: a wildcard
+    may deny a principal."""
     if not others:
         return list(acls)
     exact = {(acl.prefix is None, acl.name) for acl in others}
@@ -35,5 +35,5 @@ def apart(acls: Iterable[Acl], others: Collection[Acl]) -> list[Acl]:
 
 
 def _begin(acl: Acl) -> str:
-    """The name of its topic, or what those of its topics begin with."""
+    """The name of its topic, or the prefix of its topics."""
     return acl.name if acl.prefix is None else acl.prefix

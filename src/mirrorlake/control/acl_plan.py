@@ -1,22 +1,22 @@
-"""Which ACLs a flow owes its target: MirrorMaker 2's rule (docs/mm2.md, "ACLs"), by difference and
-with removal. Pure.
+"""Which ACLs a flow's target should have: MirrorMaker 2's rule (docs/mm2.md, "ACLs"), applied by
+difference and with removal. Pure.
 
 ALLOW WRITE is dropped and ALLOW ALL becomes ALLOW READ. All else is kept: DENY of any operation,
 principal and host.
 
 PREFIXED patterns and the wildcard `*`, which MirrorMaker 2 loses or makes useless, stay one ACL
-where the flow's policy keeps prefixes and nothing but mirrors lies below: `orders` becomes PREFIXED
-`east.orders`, `*` becomes PREFIXED `east.`. Elsewhere (a policy of the user's own, or topics below
-that are the target's own, as `east.private` may be) such an ACL would grant what was not granted.
-It is written out there: one LITERAL ACL for every mirrored topic that it applies to, before the
-topic is made. That multiplies ACLs by topics, so it ends at MAX_WRITTEN_OUT; that is reported, and
-no principal loses a right by it, except that a prefix is taken back which has come to allow more
-than the source does.
+where the flow's policy keeps prefixes and only mirrors lie below: `orders` becomes PREFIXED
+`east.orders`, `*` becomes PREFIXED `east.`. Elsewhere (with a custom policy, or with topics of the
+target's own below, such as `east.private`) such an ACL would grant more than the source does. It is
+then written out: one LITERAL ACL for each mirrored topic that it applies to, before the topic is
+made. That multiplies ACLs by topics, so it stops at MAX_WRITTEN_OUT, and is reported. No principal
+loses a right by that, except that a prefix is removed which has come to allow more than the source
+does.
 
-An ACL is taken away when this flow made it under its present policy, and no ACL of the source asks
-for it any more. That a topic was deleted at the source, or is no longer selected, is no reason: its
-mirror stays, and so do the rights on it. Nor is another policy: who reads the earlier mirrors goes
-on reading them until an operator says otherwise.
+An ACL is removed when this flow made it under its present policy and no ACL of the source implies
+it any more. A topic that was deleted at the source, or is no longer selected, is no reason: its
+mirror stays, and so do the rights on it. Nor is a change of policy: readers of the earlier mirrors
+keep their rights until an operator decides otherwise.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,18 +29,18 @@ from mirrorlake.kafka.values import Acl, Grant
 from mirrorlake.lake.changes import Change
 
 KIND = "acl"
-#: How many ACLs a flow writes out at most for patterns that its target cannot have as they are.
+#: The most ACLs that a flow writes out for patterns that its target cannot have unchanged.
 MAX_WRITTEN_OUT = 10_000
 
 
 class AclChange(NamedTuple):
-    """What to do with one ACL of the target. `forget`: it was ours, but is gone already."""
+    """What to do with one ACL of the target. `forget`: it was the flow's, but is already gone."""
 
     action: Literal["create", "delete", "forget"]
     acl: Acl
 
     def row(self, error: str | None = None, policy: str | None = None) -> Change:
-        """This change as a row of `changes`; `policy` is what the flow names mirrors by
+        """This change as a row of `changes`; `policy` is the flow's policy of names
         (`owned_acls`)."""
         text = self.acl.text()
         before, after = (None, text) if self.action == "create" else (text, None)
@@ -56,7 +56,7 @@ class AclChange(NamedTuple):
         )
 
     def begun(self, policy: str) -> Change:
-        """The row that says, before an ACL is made, whose it will be."""
+        """The row that notes, before an ACL is made, that it is the flow's."""
         return Change(KIND, self.acl.name, None, self.acl.text(), outcome="begun", policy=policy)
 
 
@@ -64,10 +64,9 @@ class AclChange(NamedTuple):
 class Mirrors:
     """How a flow names its mirrors.
 
-    `names` are target topics by selected source topic; `upstream` the same for topics that were
-    mirrored earlier. `prefix` gives what names on the target begin with whose source topics begin
-    with a text, None where the policy does not tell; `closed` says whether nothing but mirrors lies
-    below such a prefix of the target.
+    `names` are target topics by selected source topic; `upstream` are those of topics that were
+    mirrored earlier. `prefix` maps a prefix of source topics to that of their mirrors, None where
+    the policy cannot say; `closed` says whether only mirrors lie below such a prefix of the target.
     """
 
     names: Mapping[str, str]
@@ -83,17 +82,17 @@ class Mirrors:
 
 
 class Implied(NamedTuple):
-    """The ACLs that a source means its mirrors to have, and ACLs of the source that were not
-    written out, for their number. Where a denial is among those, nothing is allowed either."""
+    """The ACLs that a source implies for its mirrors, and ACLs of the source that would be too many
+    to write out. If a denial is among the latter, nothing is allowed either."""
 
     acls: frozenset[Acl]
     withheld: tuple[Acl, ...]
 
 
 class AclPlan(NamedTuple):
-    """What to change, creations first; which ACLs of the source are not written out; and which ACLs
-    of the target are left alone, since the flow made them under another policy: that one (None: an
-    earlier version did not note it)."""
+    """The changes, creations first; the source's ACLs that are not written out; and ACLs of the
+    target that are left alone since the flow made them under another policy, with that policy
+    (None: an earlier version did not note it)."""
 
     changes: list[AclChange]
     withheld: tuple[Acl, ...]
@@ -101,8 +100,8 @@ class AclPlan(NamedTuple):
 
 
 def owned_acls(history: Iterable[Change]) -> dict[Acl, str | None]:
-    """The ACLs that a flow made, or began to make, and has not taken away, by its rows of
-    `changes`, oldest first; each with the policy that it had then."""
+    """The ACLs that a flow made, or began to make, and has not removed, by its rows of `changes`,
+    oldest first; each with the policy at that time."""
     owned: dict[str, str | None] = {}
     for change in history:
         if change.kind != KIND:
@@ -120,8 +119,8 @@ def owned_acls(history: Iterable[Change]) -> dict[Acl, str | None]:
 def implied_acls(
     source: Iterable[Acl], mirrors: Mirrors, limit: int = MAX_WRITTEN_OUT, writable: bool = False
 ) -> Implied:
-    """What the ACLs of the source mean for the mirrors of selected topics; `writable` ones are
-    written to as the source was, so that ALLOW WRITE and ALLOW ALL stay what they are."""
+    """The ACLs that the source's imply for mirrors of selected topics. With `writable`, mirrors are
+    written to like the source was, so ALLOW WRITE and ALLOW ALL stay unchanged."""
     implied: set[Acl] = set()
     withheld: list[Acl] = []
     below: dict[str, list[tuple[str, str]]] = {}
@@ -148,13 +147,13 @@ def implied_acls(
 
 
 def _below(prefix: str, topics: Sequence[str], mirrors: Mirrors) -> list[tuple[str, str]]:
-    """Pattern and name of the ACLs that an ACL on a prefix of the source becomes; none without
+    """Patterns and names of the ACLs that replace one on a prefix of the source; none without
     `topics` below it."""
     names = [mirrors.names[topic] for topic in topics]
     wide = mirrors.wide(prefix) if names else None
     if wide is None:
         return [("LITERAL", name) for name in names]
-    # A name that the policy makes in another way, as of heartbeats, does not lie below.
+    # A name that the policy forms differently, such as that of heartbeats, does not lie below.
     return [("PREFIXED", wide), *(("LITERAL", name) for name in names if not name.startswith(wide))]
 
 
@@ -167,17 +166,17 @@ def plan_acls(
     policy: str | None = None,
     limit: int = MAX_WRITTEN_OUT,
 ) -> AclPlan:
-    """Give the changes after which the target has what the source implies, and nothing of ours
-    beyond.
+    """Give the changes after which the target has what the source implies, and none of our ACLs
+    beyond that.
 
-    An owned ACL stays whose policy is another, or of whose name it is not known what it follows
-    from.
+    An owned ACL stays if its policy is another one, or if it is unknown which source topic its name
+    stands for.
 
     Args:
         source, target: the ACLs of both sides.
-        owned: ours at the target, with the policy of then.
-        mirrors: what topics are called at the target.
-        policy: the one of now.
+        owned: the flow's ACLs at the target, each with its policy at that time.
+        mirrors: how topics are named at the target.
+        policy: the present one.
         limit: how many topics a pattern is written out for.
     """
     implied, withheld = implied_acls(source, mirrors, limit)
@@ -203,9 +202,9 @@ def plan_acls(
 
 
 class _SourceAcls:
-    """Says of ACLs of the target whether the source still asks for them; `there` are those that are
-    there, or will be in a moment. Checks each owned ACL alone: written out, those of the source may
-    be too many."""
+    """Decides whether the source still implies an ACL of the target; `there` are the target's
+    present and imminent ACLs. Checks each owned ACL separately, since the source's may be too many
+    once written out."""
 
     def __init__(
         self,
@@ -235,7 +234,7 @@ class _SourceAcls:
         return acl.prefix is not None or acl.name in self._topics
 
     def still(self, acl: Acl) -> bool:
-        """Whether some ACL of the source asks for it."""
+        """Whether any ACL of the source implies it."""
         if acl.prefix is not None:
             wide = self._wide.get((acl.grant, acl.name), ())
             return any(self._is_wide(acl, rule) for rule in wide)
@@ -250,13 +249,13 @@ class _SourceAcls:
         )
 
     def _is_wide(self, acl: Acl, rule: Acl) -> bool:
-        """Of an ACL on a prefix, which is the mirrored prefix of a rule."""
+        """Whether a rule implies an ACL on its mirrored prefix."""
         return self._mirrors.wide(str(rule.prefix)) is not None or (
             acl.permission == "DENY" and rule in self._withheld
         )
 
     def _is_written_out(self, acl: Acl, prefix: str) -> bool:
-        """Of an ACL on a topic below the prefix of a rule that says the same."""
+        """Whether a rule with the same grant on a prefix implies an ACL on a topic below it."""
         wide = self._mirrors.wide(prefix)
         return (
             wide is None
@@ -266,7 +265,7 @@ class _SourceAcls:
 
 
 def _rules(source: Iterable[Acl]) -> Iterator[tuple[Acl, Acl]]:
-    """ACLs of the source that mean something for mirrors, each with what it says there."""
+    """The source's ACLs that matter for mirrors, each with its form there."""
     for acl in source:
         if acl.permission == "ALLOW" and acl.operation == "WRITE":
             continue

@@ -1,4 +1,4 @@
-"""When ACLs of ours at a target may be taken away. Pure."""
+"""When ACLs of the flow's own may be removed at a target. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
@@ -13,8 +13,8 @@ def removals(
     undone: AbstractSet[Acl],
     closed: Callable[[str], bool] = lambda prefix: True,
 ) -> list[Acl]:
-    """The ACLs to take away now: not those in whose place another one is to come that could not be
-    made, unless they allow what lies below a prefix that is not `closed`."""
+    """The ACLs to remove now. Those to be replaced by an ACL that could not be made stay, unless
+    they allow something below a prefix that is not `closed`."""
     waiting: dict[Grant, list[Acl]] = {}
     for acl in undone:
         waiting.setdefault(acl.grant, []).append(acl)
@@ -44,7 +44,7 @@ class _Places:
         self._prefixes = Prefixes(acl.prefix for acl in acls if acl.prefix is not None)
 
     def overlap(self, acl: Acl) -> bool:
-        """Whether one of them says the same as another ACL of some topic, one of the two perhaps of
-        more."""
+        """Whether one of them has the same effect as another ACL on some topic; either may apply to
+        more topics."""
         below = acl.prefix is not None and self._names.below(acl.prefix)
         return bool(below or self._prefixes.of(acl.name))

@@ -1,5 +1,5 @@
-"""What operators read of ACLs that a flow does not keep alike: those of mirrors that it named by
-another policy, those that it would have to write out, and those that no cluster reports."""
+"""Messages to operators about ACLs that a flow does not keep alike: those on mirrors named by
+another policy, those that it would have to write out, and those that a cluster does not report."""
 
 from collections.abc import Mapping
 
@@ -11,14 +11,14 @@ from mirrorlake.kafka.admin_acls import NoAcls
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.changes import Change
 
-#: Incident: ACLs on mirrors that the flow named by another policy wait for an operator.
+#: Incident: ACLs on mirrors that the flow named by another policy await an operator's decision.
 LEFT = "acls_left"
-#: How many of their names it has.
+#: How many of their names the message has.
 NAMED = 8
 
 
 def left_acls(flow: str, left: Mapping[Acl, str | None]) -> ReplicationError:
-    """What an operator has to know of ACLs that a flow made on mirrors that it named otherwise."""
+    """The message about ACLs that a flow made on mirrors which it named by another policy."""
     names = sorted({acl.name for acl in left})
     policies = sorted({policy or "an earlier one" for policy in left.values()})
     return ReplicationError(
@@ -29,7 +29,7 @@ def left_acls(flow: str, left: Mapping[Acl, str | None]) -> ReplicationError:
 
 
 def not_written_out(acl: Acl, flow: ResolvedFlow) -> Change:
-    """An ACL on a prefix of the source that a flow would have to write out for too many topics."""
+    """The row for an ACL on a source prefix that would be written out for too many topics."""
     what = f"{acl.permission} {acl.operation} for {acl.principal} on {acl.pattern} {acl.name}"
     error = (
         f"{what} of cluster {flow.source} is not mirrored: flow {flow.name} would "
@@ -41,7 +41,7 @@ def not_written_out(acl: Acl, flow: ResolvedFlow) -> Change:
 
 
 def acls_unreported(admin: ClusterAdmin, answer: NoAcls, flow: ResolvedFlow) -> Change:
-    """A cluster that has no authorizer, or does not say which ACLs it has."""
+    """The row for a cluster that has no authorizer, or does not report its ACLs."""
     if answer.disabled:
         error = f"cluster {admin.alias} has no authorizer, so flow {flow.name} mirrors no ACLs"
         return Change(KIND, f"cluster {admin.alias}", outcome="skipped", error=error)

@@ -1,8 +1,8 @@
 """Keeps the ACLs of a flow's target topics as `control.acl_plan` wants them, by difference.
 
-What the flow made is what `changes` says, which is read at each turn, and written before an ACL is
-made. So a process that takes over, and the one that runs the opposite flow, know of each ACL whose
-it is, whenever its maker died.
+`changes` says which ACLs the flow made: it is read at each turn, and written before an ACL is made.
+So a process that takes over, or that runs the opposite flow, knows the owner of each ACL, whenever
+its maker died.
 """
 
 import logging
@@ -38,9 +38,9 @@ logger = logging.getLogger(__name__)
 
 
 class _Compared(NamedTuple):
-    """What a comparison of both sides gave: what to do, what is ours, and how mirrors are named;
-    or, where a cluster reports no ACLs, why not, and what the mirrors have to have, as far as is
-    known, although it cannot be made."""
+    """The result of comparing both sides: what to do, which ACLs are the flow's, and how mirrors
+    are named. Where a cluster reports no ACLs: why not, and the ACLs that mirrors need, as far as
+    known, but cannot get."""
 
     plan: AclPlan
     owned: Mapping[Acl, str | None]
@@ -50,7 +50,7 @@ class _Compared(NamedTuple):
 
     @property
     def unknown(self) -> str | None:
-        """Why it is not known what there is; None where it is, or where there are no ACLs."""
+        """Why the ACLs are unknown; None if they are known, or the cluster has no authorizer."""
         return next((row.error for row in self.unreported if row.outcome == "refused"), None)
 
 
@@ -68,13 +68,13 @@ class AclSync:
         mirrored: Callable[[], Collection[str]] = tuple,
         on_read: Callable[[frozenset[Acl]], object] = lambda acls: None,
     ) -> None:
-        """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot
-        be one, and `mirrored` the target topics that the flow has produced to. `on_read` is handed
-        the ACLs of the source, each time that it reports them."""
+        """Prepare. `remote_topic` gives the target topic of a source topic, None if it cannot have
+        one; `mirrored` gives the target topics that the flow has produced to. `on_read` gets the
+        source's ACLs each time that it reports them."""
         self.flow = flow
-        #: What the flow made under another policy; None where no comparison has shown it yet.
+        #: ACLs that the flow made under another policy; None until a comparison has shown them.
         self.left: Mapping[Acl, str | None] | None = None
-        #: What the mirrors lack since the target refused it, and its answer, where that was now.
+        #: ACLs that mirrors lack since the target refused them, with its answer if it was now.
         self.undone: Mapping[Acl, str | None] = {}
         self._selection = flow.selection
         self._naming = flow.naming
@@ -93,7 +93,7 @@ class AclSync:
         self._folded: dict[str, tuple[Sequence[Change], dict[Acl, str | None]]] = {}
 
     def compare(self) -> AclPlan:
-        """What would be done now; changes nothing. Empty where a cluster has no authorizer."""
+        """What `sync` would do now; changes nothing. Empty if a cluster has no authorizer."""
         return self._compare().plan
 
     def plan(self) -> list[AclChange]:
@@ -101,11 +101,11 @@ class AclSync:
         return self.compare().changes
 
     def sync(self) -> list[Change]:
-        """Change what differs, and nothing else; returns the rows that it wrote to `changes`.
+        """Change what differs, and nothing else; return the rows written to `changes`.
 
-        May be called before the topics are made: their ACLs are then there first. A change that is
-        refused stops no other one; it is reported once, and one for each reason is tried again
-        after RETRY_REFUSED_SECONDS. `left` is then what the flow made under another policy.
+        May be called before the topics are made, so that their ACLs exist first. A refused change
+        does not stop the others. It is reported once; one refused change for each reason is tried
+        again after RETRY_REFUSED_SECONDS. Sets `left` to what the flow made under another policy.
         """
         began = time.monotonic()
         plan, owned, mirrors, unreported, lacking = compared = self._compare()
@@ -142,9 +142,9 @@ class AclSync:
         return rows
 
     def make_stated(self, stated: Iterable[Acl], names: Mapping[str, str]) -> None:
-        """Make what ACLs of the source, as the lake knows them, mean for mirrors that are made
-        while it does not answer; `names` are these by source topic. One ACL a topic, which the next
-        `sync` makes fewer. `undone` is then what the target refused. Raises ClusterUnreachable."""
+        """While the source is silent, make the ACLs that its `stated` ones, from the lake, imply
+        for new mirrors; `names` are these by source topic. Makes one ACL per topic; the next `sync`
+        reduces them. Sets `undone` to what the target refused. Raises ClusterUnreachable."""
         there = describe_topic_acls(self._target)
         implied = implied_acls(stated, Mirrors(names)).acls
         if isinstance(there, NoAcls):
@@ -160,9 +160,9 @@ class AclSync:
     def _create(
         self, acls: Collection[Acl], wanted: Collection[Acl], owned: Collection[Acl]
     ) -> dict[Acl, str | None]:
-        """Make ACLs, those that deny first, and of the others none that one of these would limit
-        which is `wanted` and not there now; returns the target's answer to each that was sent. That
-        they are the flow's is noted before, as far as they are not `owned`."""
+        """Make ACLs, denials first; skip allowances that a `wanted` denial would limit if that one
+        is not there now. Returns the target's answer for each ACL sent. ACLs that are not `owned`
+        yet are noted as the flow's before they are sent."""
         denied = self._send(denials(acls), owned)
         missing = [acl for acl in denials(wanted) if denied.get(acl, "") is not None]
         return denied | self._send(apart(allowances(acls), missing), owned)
@@ -173,9 +173,9 @@ class AclSync:
         return create_acls(self._target, acls) if acls else {}
 
     def settle_left(self, revoke: bool) -> int:
-        """Do what an operator decided about the ACLs of another policy: take them away, or leave
-        them to others for good; returns how many. Raises ReplicationError when a cluster does not
-        say what there is, or the target refuses, with what it did noted all the same."""
+        """Carry out an operator's decision about the ACLs of another policy: delete them, or give
+        them up for good. Returns how many. Raises ReplicationError when a cluster does not report
+        its ACLs, or the target refuses; what was done is noted all the same."""
         compared = self._compare()
         if compared.unknown is not None:
             raise ReplicationError(f"{compared.unknown}; grant it that, and decide again")
@@ -199,21 +199,21 @@ class AclSync:
         return len(left)
 
     def _delete(self, acls: Sequence[Acl], stale: Iterable[Acl]) -> dict[AclChange, str | None]:
-        """Take ACLs away, those that allow first, and of the others none that limits one of the
-        `stale` ones which is still there; returns the target's answer to each that was sent."""
+        """Delete ACLs, allowances first; skip denials that limit a `stale` allowance which is still
+        there. Returns the target's answer for each ACL sent."""
         answers = delete_acls(self._target, allowances(acls))
         there = [acl for acl in stale if answers.get(acl, "") is not None]
         answers |= delete_acls(self._target, apart(denials(acls), there))
         return {AclChange("delete", acl): error for acl, error in answers.items()}
 
     def _not_reported(self, rows: Sequence[Change], changes: Sequence[AclChange]) -> list[Change]:
-        """Those rows that were not reported before; what is neither reported nor to be changed any
-        more is forgotten."""
+        """The rows that were not reported before. Forgets refusals that neither `rows` nor
+        `changes` contain any more."""
         self._refusals.keep({*changes, *(row.resource for row in rows)})
         return [row for row in rows if self._refusals.is_news(row.resource, row.error or "")]
 
     def _compare(self) -> _Compared:
-        # Asked before and after: whatever the opposite flow made is there, or was, in between.
+        # Read before and after: an ACL that the opposite flow made or deleted meanwhile is in one.
         opposite = self._owned(opposite_name(self.flow)).keys() if self._has_opposite else set()
         source, target = describe_topic_acls(self._source), describe_topic_acls(self._target)
         if not isinstance(source, NoAcls):
@@ -242,8 +242,8 @@ class AclSync:
         return _Compared(plan, owned, mirrors, [])
 
     def _owned(self, flow: str) -> dict[Acl, str | None]:
-        """What a flow made and has not taken away, with the policy of then; read again when
-        something was recorded."""
+        """The ACLs that a flow made and has not deleted, each with its policy at that time; read
+        again once a change was recorded."""
         history = self._log.history(flow, KIND)
         known = self._folded.get(flow)
         if known is None or known[0] is not history:
@@ -260,11 +260,11 @@ class AclSync:
 
         @cache
         def closed(prefix: str) -> bool:
-            """Whether nothing but mirrors lies below a prefix of the target, which may have topics
-            of its own anywhere.
+            """Whether only mirrors lie below a prefix of the target, which may have topics of its
+            own anywhere.
 
-            Our own topic of checkpoints is none, except to those who have a right on all topics of
-            the source: what it holds is in `__consumer_offsets` there.
+            Our own checkpoints topic counts as a mirror only for a right on all topics of the
+            source: it permits reading the same in `__consumer_offsets` there.
             """
             below = strange.below(prefix)
             return all(topic == checkpoints and prefix == every for topic in below)
@@ -277,8 +277,7 @@ class AclSync:
         )
 
     def _names(self) -> dict[str, str]:
-        """Target topics by source topic, of all that are selected, whether they are there yet or
-        not."""
+        """Target topics by source topic, of all selected topics, whether they exist yet or not."""
         names = {
             topic: self._remote_topic(topic)
             for topic in self._source.topics()
@@ -289,11 +288,11 @@ class AclSync:
     def _upstream(
         self, owned: Mapping[Acl, str | None], names: Mapping[str, str]
     ) -> dict[str, str]:
-        """Target topics by source topic, of those that have our ACLs and are not selected, or not
-        there, any more.
+        """Target topics by source topic, of topics with ACLs of ours that are no longer selected,
+        or no longer there.
 
-        Only the default policy's names show by themselves that they are its own; other names must
-        have been noted so.
+        Only a name of the default policy shows by itself that the policy made it; with other
+        policies, the ACL must have been noted with the policy.
         """
         known, upstream = set(names.values()), {}
         default = self._naming.policy_name == "default"

@@ -1,4 +1,4 @@
-"""Which target topics are not, or not any more, those that a flow writes to."""
+"""Which target topics are not the ones that a flow writes to, or no longer are."""
 
 import logging
 
@@ -15,9 +15,9 @@ logger = logging.getLogger(__name__)
 
 
 def closed_targets(lake: Reader, connections: Connections, flow: ResolvedFlow) -> dict[str, str]:
-    """Source topics whose target topic is not, or not any more, the one that the flow writes to,
-    and why: target offsets of theirs mean nothing. Without an answer of the target, as the lake
-    knows it."""
+    """Source topics whose target topic is not the one that the flow writes to, or no longer is, and
+    why: their target offsets mean nothing. If the target does not answer, the lake's knowledge
+    counts."""
     living = living_targets(lake, flow.name)
     identities: dict[str, TopicIdentity] = {}
     missing: frozenset[str] = frozenset()

@@ -1,30 +1,30 @@
 """The difference between configs of source topics and those of their mirrors (docs/mm2.md, "Topic
 configs", without its rewriting). Pure.
 
-What is mirrored is what was set on the source *topic*. A key that is not set there has, on the
-target, the target's own default (`use_defaults_from: target`), or the source's (`source`). What
-differs from MirrorMaker 2, and why:
+Only what was set on the source *topic* is mirrored. For a key that is not set there, the mirror has
+the target's own default (`use_defaults_from: target`), or the source's (`source`). Differences from
+MirrorMaker 2, and why:
 
 - Only differences are sent. MirrorMaker 2 sends every key at every interval.
 - A value of the whole source cluster (a dynamic default of all brokers) is a default of that
-  cluster and no setting of the topic: `target` does not copy it, `source` does. MirrorMaker 2 sets
-  it on every target topic.
+  cluster and not a setting of the topic: `target` does not copy it, `source` does. MirrorMaker 2
+  sets it on every target topic.
 - A value of single source brokers (their properties file, or a dynamic value of one broker) is
-  never copied, as there, because which broker answers is chance. But the topic counts as not having
-  the key, so a removal at the source takes the target's override away. MirrorMaker 2 leaves the
-  override for ever; the shipped server.properties sets log.retention.hours and log.segment.bytes,
-  so there this is the usual case.
-- `source` sets a default only where the target's value is another, and only after creation: a
-  default that an older target does not know must not keep the topic from being made.
+  never copied, as in MirrorMaker 2, because it depends on which broker answers. But the topic
+  counts as not having the key, so a removal at the source removes the target's override.
+  MirrorMaker 2 keeps the override for ever; the shipped server.properties sets log.retention.hours
+  and log.segment.bytes, so there this is the usual case.
+- `source` sets a default only where the target's value differs, and only after creation: a default
+  that an older target does not know must not prevent the topic's creation.
 - `min.insync.replicas` above the factor of the target topic is refused: no producer could write to
-it (strimzi PR 8696).
+  it (strimzi PR 8696).
 
-- A mirror is made to take timestamps of any age: the limits of the source have done their work
+- A mirror is made to take timestamps of any age: the source has already applied its limits
   (`UNLIMITED`).
-- `message.timestamp.type` of a mirror is CreateTime whatever the source topic has: a mirror keeps
+- `message.timestamp.type` of a mirror is CreateTime, whatever the source topic has: a mirror keeps
   the timestamps of its records, and with LogAppendTime, which may be the target's default, its
-  brokers would write their own over them. Only where LogAppendTime was set on the mirror itself,
-  and the key is excluded, it stays, and is reported.
+  brokers would overwrite them. LogAppendTime stays, and is reported, only if it was set on the
+  mirror itself and the key is excluded.
 
 A key that the source does not know is left alone. Excluded, read-only and sensitive keys are never
 touched.
@@ -42,14 +42,14 @@ from mirrorlake.naming.selection import matches_any
 _MIN_INSYNC = "min.insync.replicas"
 _TIMES, _KEPT_TIMES = "message.timestamp.type", "CreateTime"
 _ANY = str(2**63 - 1)
-#: Limits that a mirror is made without, where they are excluded: what a source took, however old or
-#: dated ahead, its mirror takes too. The brokers' own default is an hour ahead (KIP-1030). Brokers
-#: before KIP-937 have no such limits.
+#: Limits that a mirror is made without where their keys are excluded: it takes every record that
+#: the source took, however old or dated ahead. The brokers' default is an hour ahead (KIP-1030).
+#: Brokers before KIP-937 have no such limits.
 UNLIMITED: Mapping[str, str] = {
     "message.timestamp.before.max.ms": _ANY,
     "message.timestamp.after.max.ms": _ANY,
 }
-#: What every mirror is made with, so that its records keep their timestamps.
+#: Configs of every new mirror, so that its records keep their timestamps.
 ALWAYS: Mapping[str, str] = {**UNLIMITED, _TIMES: _KEPT_TIMES}
 _REWRITES = (
     "topic {topic} has message.timestamp.type=LogAppendTime set on it, so its brokers write their "
@@ -107,8 +107,8 @@ class ConfigChange:
 
 
 def creation_configs(rules: ConfigRules, source: TopicConfigs, factor: int) -> dict[str, str]:
-    """Configs to make a mirror with: what was set on the source topic, by the same filters as
-    later, and ALWAYS."""
+    """Configs to make a mirror with: those set on the source topic, filtered as later, and
+    ALWAYS."""
     own = {
         key: value.value
         for key, value in sorted(source.items())
@@ -187,8 +187,8 @@ def _refusal(key: str, value: str, factor: int) -> str:
 
 
 def configs_by_state(rules: ConfigRules, state: TopicState, factor: int) -> dict[str, str]:
-    """Configs to make a mirror with, by the same rules as if the source had reported them just
-    now."""
+    """Configs to make a mirror with, by the same rules as if the source had just reported
+    `state`."""
     return creation_configs(
         rules, {key: ConfigValue(value, "topic") for key, value in state.configs.items()}, factor
     )

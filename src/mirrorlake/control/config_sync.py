@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 
 
 class _Compared(NamedTuple):
-    """What a comparison of both sides gave: what must change, and which topics' configs a cluster
-    did not report."""
+    """The result of comparing both sides: the changes, and the topics whose configs a cluster did
+    not report."""
 
     changes: list[ConfigChange]
     refused: list[Change]
@@ -47,10 +47,10 @@ class ConfigSync:
         waiting: Callable[[], Set[str]] = frozenset,
         made_again: Callable[[Set[str]], Set[str]] = lambda topics: frozenset(),
     ) -> None:
-        """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot
-        be one. `on_read` is handed what the source says of its topics, each time; `waiting` gives
-        those that wait for a decision, whose mirrors stay as they are, and `made_again` those of
-        some source topics that are about to."""
+        """Prepare. `remote_topic` gives the target topic of a source topic, None if it cannot have
+        one. `on_read` gets the configs that the source reports, each time. `waiting` gives the
+        topics that wait for a decision, whose mirrors stay unchanged; `made_again` gives those of
+        some source topics that are about to wait."""
         settings = flow.settings
         self.flow = flow
         self._selection = flow.selection
@@ -64,16 +64,16 @@ class ConfigSync:
         self._waiting, self._made_again = waiting, made_again
         self._refusals = RefusedChanges()
         self._contests = Contests()
-        #: By source topic what had nothing to change when it was looked at last.
+        #: The pairs that needed no change at the last comparison, by source topic.
         self._alike: dict[str, ConfigPair] = {}
         #: When `sync` compared both sides last, by the monotonic clock.
         self.compared_at = float("-inf")
 
     def creation(self, factors: Mapping[str, int]) -> dict[str, dict[str, str]]:
         """Configs to make the mirrors of source topics with, by source topic; `factors` are the
-        mirrors' factors.
+        mirrors' replication factors.
 
-        A source topic that is gone, or whose configs the source does not report, gives none of its
+        A source topic that is gone, or whose configs the source does not report, adds none of its
         own.
         """
         configs = describe_topic_configs(self._source, factors).configs
@@ -84,9 +84,9 @@ class ConfigSync:
         }
 
     def not_kept(self, topic: str, refused: Mapping[str, tuple[str, str]]) -> None:
-        """Report configs that a target topic was made without: what the target does not take, by
-        key, each with its value and what the target says about it. A limit that it does not know
-        limits nothing there."""
+        """Report configs that a target topic was made without because the target refused them;
+        `refused` has the value and the target's error by key. An unknown limit of UNLIMITED is not
+        reported: there is nothing to lift."""
         concerned = {key: refusal for key, refusal in refused.items() if key not in UNLIMITED}
         changes = {
             ConfigChange(topic, topic, key, None, value): error
@@ -105,10 +105,10 @@ class ConfigSync:
         return self._compare().changes
 
     def sync(self) -> list[Change]:
-        """Change what differs, and nothing else; returns the rows that it wrote to `changes`.
+        """Change what differs, and nothing else; return the rows written to `changes`.
 
-        A change that is refused stops no other one. It is reported once, and tried again after
-        RETRY_REFUSED_SECONDS. So is one that another party undoes again and again.
+        A refused change does not stop the others. It is reported once, and tried again after
+        RETRY_REFUSED_SECONDS. So is a change that another party undoes repeatedly.
         """
         began = time.monotonic()
         compared = self._compare()
@@ -118,7 +118,7 @@ class ConfigSync:
             | {row.resource for row in compared.refused}
         )
         due = [change for change in compared.changes if not self._refusals.waits(_key(change))]
-        if due:  # behind what the source was asked: of what is made again now nothing is known
+        if due:  # after the source was read: a topic made again since then is not known yet
             anew = self._made_again({change.topic for change in due})
             due = [change for change in due if change.topic not in anew]
         errors: dict[ConfigChange, str | None] = {change: self._objection(change) for change in due}
@@ -160,7 +160,7 @@ class ConfigSync:
         return _Compared(changes, self._configs_unreported(pairs, source, target))
 
     def _changes(self, pairs: Collection[ConfigPair]) -> list[ConfigChange]:
-        """What must change: nothing of pairs that were found alike, and are what they were then."""
+        """The changes; none for pairs that needed none before and are the same now."""
         alike, self._alike = self._alike, {}
         changes = list[ConfigChange]()
         for pair in pairs:
@@ -171,8 +171,8 @@ class ConfigSync:
         return changes
 
     def _pairs(self) -> tuple[dict[str, str], dict[str, int]]:
-        """Target topics by source topic, where both are there and go on, and the factors of the
-        target topics."""
+        """Target topics by source topic, where both exist and do not wait, and the replication
+        factors of the target topics."""
         there, waiting = self._target.topics(), self._waiting()
         names = {
             topic: self._remote_topic(topic)

@@ -1,5 +1,5 @@
-"""Topics whose records the target does not take: a right was revoked, or it refuses the topic
-itself. The flow goes on without them, and with them again once it may."""
+"""Topics whose records the target refuses: a right was revoked, or the topic itself is refused. The
+flow goes on without them, and resumes them once they may be written."""
 
 import logging
 import time
@@ -10,18 +10,18 @@ from mirrorlake.lake.incidents import IncidentKey, Incidents
 
 logger = logging.getLogger(__name__)
 
-#: How long a topic waits until it is tried again, as far as the rights do not forbid it, seconds;
-#: longer each time that it is refused again.
+#: How long a topic waits before it is tried again, unless rights still forbid it, seconds; longer
+#: each time that it is refused again.
 PAUSES = (5.0, 30.0, 120.0, 600.0)
-#: What a flow needs on a target topic: READ since a transaction commits the flow's position on it.
+#: Rights that a flow needs on a target topic: READ since a transaction commits its position on it.
 NEEDED = frozenset({"READ", "WRITE"})
 Rights = Callable[[Collection[str]], Mapping[str, frozenset[str] | None]]
 
 
 class DeniedTopics:
-    """Those of one flow, each with an incident while it waits. `topics` are source topics, and why.
+    """The denied topics of one flow, each with an incident. `topics` has refusals by source topic.
 
-    `rights` says what we may do with target topics, None for one of which the cluster does not say.
+    `rights` gives our rights on target topics, None for topics of which the cluster does not say.
     """
 
     def __init__(self, flow: str, incidents: Incidents, rights: Rights) -> None:

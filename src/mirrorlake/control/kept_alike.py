@@ -1,5 +1,5 @@
-"""When the ACLs and configs of a flow's topics are compared: a flow and its control begin together,
-and one comparison is enough for both."""
+"""Decides when the ACLs and configs of a flow's topics are compared: a flow and its control loop
+start together, and one comparison serves both."""
 
 import threading
 import time
@@ -8,13 +8,13 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.acl_sync import AclSync
 from mirrorlake.control.config_sync import ConfigSync
 
-#: For how long ACLs and configs that were compared are not compared again, at most, seconds.
+#: How long a comparison of ACLs or configs stays good, at most, seconds.
 COMPARED_SECONDS = 5.0
 
 
 class KeptAlike:
-    """ACLs and configs of one flow, as far as its settings keep them alike; one thread of those
-    that share the lock `use` at a time."""
+    """ACLs and configs of one flow, as far as its settings keep them alike. For any thread: the
+    lock `use` admits one at a time."""
 
     def __init__(
         self, flow: ResolvedFlow, configs: ConfigSync, acls: AclSync, use: threading.RLock
@@ -22,8 +22,8 @@ class KeptAlike:
         self._settings, self._configs, self._acls, self._use = flow.settings, configs, acls, use
 
     def sync(self) -> None:
-        """Before records flow, bring up to date what came about while the flow did not run: ACLs,
-        and configs of the topics that are there. Raises ClusterUnreachable."""
+        """Before records flow, catch up with changes since the last run: ACLs, and configs of
+        existing topics. Raises ClusterUnreachable."""
         self.sync_acls()
         self.sync_configs()
 
@@ -44,5 +44,5 @@ class KeptAlike:
 
 
 def _is_due(compared_at: float, interval: float) -> bool:
-    """Whether what was compared then, by the monotonic clock, is to be compared again."""
+    """Whether a comparison at this time, by the monotonic clock, must be repeated."""
     return time.monotonic() - compared_at >= min(COMPARED_SECONDS, interval / 2)

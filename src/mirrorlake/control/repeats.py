@@ -1,4 +1,4 @@
-"""Changes that do not last: refused by a cluster, or undone by another party again and again."""
+"""Changes that do not last: a cluster refuses them, or another party undoes them repeatedly."""
 
 import time
 from collections.abc import Collection, Hashable, Iterable
@@ -6,15 +6,15 @@ from typing import TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 
-#: How long a refused change waits until it is tried again (a policy or a right may have changed),
-#: seconds.
+#: How long a refused change waits before it is tried again, seconds: a policy or a right may have
+#: changed.
 RETRY_REFUSED_SECONDS = 600.0
-#: How often the same change is made within that time before another party is believed to undo it.
+#: How often a change is made within that time before another party is assumed to undo it.
 CONTESTED_TIMES = 3
 
 
 class RefusedChanges:
-    """Remembers refusals by any key, such as a change; forgets with the process."""
+    """Remembers refusals by any key, such as a change, for the life of the process."""
 
     def __init__(self, retry_seconds: float = RETRY_REFUSED_SECONDS) -> None:
         self._retry = retry_seconds
@@ -26,8 +26,8 @@ class RefusedChanges:
         return key in self._known and time.monotonic() < self._known[key][1]
 
     def due(self, keys: Iterable[Key]) -> list[Key]:
-        """What is worth trying now: what was never refused, and of what was, one for each reason
-        once in a while."""
+        """The keys worth trying now: those never refused, and of the refused ones, one for each
+        reason after the retry time."""
         fresh: list[Key] = []
         again: dict[str, Key] = {}
         for key in keys:
@@ -53,7 +53,7 @@ class RefusedChanges:
         return known is None or known[0] != error
 
     def keep(self, keys: Collection[Hashable]) -> None:
-        """Forget all but these: what comes back later is reported again."""
+        """Forget all but these keys: one that comes back later is reported again."""
         self._known = {key: known for key, known in self._known.items() if key in keys}
         self._by_reason = {}
         for key, (reason, _) in self._known.items():
@@ -61,15 +61,15 @@ class RefusedChanges:
 
 
 class Contests:
-    """Counts how often the same change was made of late.
+    """Counts how often the same change was made recently.
 
-    Who undoes it is a tool, another replicator, or another flow into the same topic: both would go
+    A tool, another replicator, or another flow into the same topic may undo it, and both would go
     on for ever.
     """
 
     def __init__(self, seconds: float = RETRY_REFUSED_SECONDS) -> None:
         self._seconds = seconds
-        #: When each was made, the one that was made last at the end.
+        #: The times of each change; the change that was made last is at the end.
         self._made: dict[Hashable, list[float]] = {}
 
     def made(self, key: Hashable) -> None:

@@ -1,17 +1,17 @@
-"""Names at a target that a policy of the user's own gives to two topics of a source."""
+"""Target names that a custom policy gives to two topics of a source."""
 
 from collections.abc import Callable, Iterable, Mapping
 
 from mirrorlake.config.topology import ResolvedFlow
 
-#: Policies that give each topic a name of its own.
+#: Policies that give each topic its own name.
 _OWN_NAMES = ("default", "identity")
 
 
 class TakenNames:
-    """Which source topic each target topic of a flow gets the records of: one alone, whatever is
-    made later, since a position at the target says nothing of another one. What is there at a start
-    `checks.route_rules` has looked at."""
+    """Which source topic owns each target topic of a flow. Only one may, whatever is made later,
+    since a position at the target says nothing of a second one. `checks.route_rules` has checked
+    the topics that exist at the start."""
 
     def __init__(self, flow: ResolvedFlow, noted: Callable[[], Mapping[str, str]]) -> None:
         """`noted` are the target topics that were noted, by source topic."""
@@ -19,7 +19,7 @@ class TakenNames:
         self._owners: dict[str, str] | None = None
 
     def by_other(self, topic: str) -> str | None:
-        """The topic that has had the name first that this one would have; None for itself."""
+        """The other topic that already owns this one's target name; None if none does."""
         if self._flow.settings.policy in _OWN_NAMES:
             return None
         if self._owners is None:
@@ -33,7 +33,7 @@ class TakenNames:
         return None if owner == topic else owner
 
     def refused(self, topics: Iterable[str]) -> dict[str, str]:
-        """Why some topics must not be mirrored, of those that the flow selects."""
+        """Why topics must not be mirrored, for those of these that the flow selects."""
         return {
             topic: f"flow {self._flow.name} mirrors topic {owner} into "
             f"{self._flow.target_topic(topic)} already; exclude one of them by topics_exclude, or "

@@ -1,11 +1,10 @@
-"""Which generation of its target topics a flow may write to now, by Kafka's ids of the
-topics. Pure.
+"""Which generations of its target topics a flow may write to now, by Kafka's topic ids. Pure.
 
-A target topic that is deleted, and perhaps made again under its name, takes its records with it,
-and its offsets begin anew: what the map says of the one that is gone is not true of the new one.
-Kafka notifies no client. So each generation of a target topic is noted with its id before the
-flow's first write to it, and a topic that has another id, or is gone, gets no record until an
-operator has decided how to go on.
+A target topic that is deleted, and perhaps made again under its name, loses its records, and its
+offsets start over: what the map says of the old topic is not true of the new one. Kafka does not
+notify clients. So each generation of a target topic is noted with its id before the flow's first
+write to it, and a topic that has another id, or is gone, gets no record until an operator has
+decided how to go on.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -16,8 +15,8 @@ from mirrorlake.offsets.generations import BEGINNINGS, Begins, NotedTarget, Targ
 
 @dataclass(frozen=True)
 class TargetLoss:
-    """The end of a generation of a target topic that no operator knows of yet. Not `made_again`:
-    the topic is gone."""
+    """The end of a generation of a target topic that was not reported to an operator yet. Not
+    `made_again`: the topic is gone."""
 
     topic: str
     target_topic: str
@@ -27,12 +26,12 @@ class TargetLoss:
 
 @dataclass(frozen=True)
 class TargetComparison:
-    """What follows, by source topic.
+    """The outcome, by source topic.
 
-    `living` may be produced to; `begin` says the number of the generation that is to be noted
-    before that, and where it begins, whether the topic is there or has yet to be made; `waiting`
-    and `stopped` topics get nothing. `unfounded` are those that have an incident although the topic
-    is the one that was noted, or one that waits about a target topic that they had before.
+    `living` may be produced to; `begin` has the number of the generation to note before that, and
+    where it begins, whether or not the topic exists yet; `waiting` and `stopped` topics get
+    nothing. `unfounded` topics have an incident although the target topic is the noted one, or an
+    open one about an earlier target topic.
     """
 
     living: Mapping[str, NotedTarget]
@@ -44,7 +43,7 @@ class TargetComparison:
 
     @property
     def decided(self) -> frozenset[str]:
-        """Topics of which an operator has decided how the next generation begins."""
+        """Topics for which an operator has decided how the next generation begins."""
         return frozenset(topic for topic, (number, _) in self.begin.items() if number > 0)
 
 
@@ -55,15 +54,15 @@ def compare_targets(
     noted: Mapping[str, NotedTarget],
     decisions: Iterable[TargetDecision],
 ) -> TargetComparison:
-    """Compare target topics with those that were noted.
+    """Compare target topics with the noted ones.
 
     Args:
         names: target topics by source topic.
-        ids: Kafka's ids of those that are at the target now.
-        missing: those that are not; what is in neither was not reported (a missing right), and
+        ids: Kafka's ids of those that the target has now.
+        missing: those that it lacks; topics in neither were not reported (a missing right), and
             counts as unchanged.
         noted: the newest generation of each target topic.
-        decisions: what operators decided, oldest first.
+        decisions: the decisions of operators, oldest first.
     """
     choices = {
         (decision.topic, decision.target, decision.generation): decision.resolution

@@ -1,10 +1,10 @@
-"""The generations of one flow's target topics: noted before the first write, watched by Kafka's ids
-of the topics.
+"""The generations of one flow's target topics: noted before the first write, and watched by Kafka's
+topic ids.
 
 A target topic that is gone or was made again gets no record, and is not made again, until an
-operator has decided (`run/resolve.py`). What is decided begins with `begin`, which only the flow's
-own thread calls for topics that it has written to: no batch is then on its way that goes by what
-was before.
+operator has decided (`run/resolve.py`). A decision takes effect with `begin`, which only the flow's
+own thread calls for topics that it has written to, so no batch planned by the earlier state is in
+flight.
 """
 
 import logging
@@ -34,22 +34,20 @@ from mirrorlake.offsets.generations import (
 
 logger = logging.getLogger(__name__)
 
-#: How long a topic has to be unknown to its cluster until it counts as gone, and how long one that
-#: was just made may be unknown, seconds: a broker hears of topics somewhat later than the
-#: controller. Of thousands it hears for minutes, so that each one that it comes to know gives the
-#: others this time anew.
+#: How long a topic must be unknown to its cluster to count as gone, and how long a new one may be
+#: unknown, seconds: a broker learns of topics somewhat later than the controller. For thousands of
+#: topics that takes minutes, so each topic that becomes known restarts the time for the others.
 GONE_SECONDS = 3.0
 MADE_SECONDS = 15.0
 _PAUSE_SECONDS = 0.25
 
 
 class TargetGenerations:
-    """What a flow knows of its target topics. Not for two threads at once (`TargetTopics` sees to
-    that).
+    """What a flow knows of its target topics. Not thread-safe (`TargetTopics` locks).
 
-    `living` are the generations that may be written to, by target topic; `waiting` says of source
-    topics what an operator has to decide, `stopped` are those that one has stopped, and `decided`
-    those whose next generation is to begin.
+    By target topic, `living` has the generations that may be written to. By source topic, `waiting`
+    has what an operator must decide, `stopped` the topics that one has stopped, and `decided` those
+    whose next generation is to begin.
     """
 
     def __init__(self, lake: Lake, flow: str, target: ClusterAdmin, incidents: Incidents) -> None:
@@ -86,14 +84,13 @@ class TargetGenerations:
         return len(self._load()[target][-1].began)
 
     def newest(self, topic: str) -> int:
-        """The newest generation that was noted of the target topic of a source topic; 0 where there
-        is none."""
+        """The newest noted generation of a source topic's target topic; 0 if there is none."""
         noted = self._load().get(self._names.get(topic, ""))
         return noted[-1].number if noted else 0
 
     def comparison(self, names: Mapping[str, str]) -> TargetComparison:
-        """Compare target topics, by source topic, with what was noted; report what is new. One
-        question to the target.
+        """Compare target topics, by source topic, with the noted ones; report new losses. One query
+        to the target.
 
         Raises ClusterUnreachable, KafkaException.
         """
@@ -115,15 +112,15 @@ class TargetGenerations:
         ]
         if unfounded:
             close_unfounded(self._lake, self._flow, unfounded)
-            self._decisions = None  # else they would be closed at each comparison
+            self._decisions = None  # else each comparison would close them again
         self._apply(names, comparison)
         return comparison
 
     def begin(
         self, comparison: TargetComparison, names: Mapping[str, str]
     ) -> dict[str, TargetRefused]:
-        """Note the generations that a comparison wants to begin, as far as they are among these
-        target topics (by source topic), which have been made.
+        """Note the generations that a comparison wants to begin, as far as `names` has their target
+        topics (by source topic), which have been made.
 
         Returns what could not be noted, by source topic: nothing may be written there.
         """
@@ -174,7 +171,7 @@ class TargetGenerations:
         return compare_targets(names, ids, missing, noted, self._decisions or [])
 
     def _apply(self, names: Mapping[str, str], comparison: TargetComparison) -> None:
-        """Remember what may be written to, and report to operators what they have to decide."""
+        """Remember what may be written to, and report what operators have to decide."""
         for topic in (
             comparison.waiting | comparison.stopped | comparison.begin.keys()
         ) & names.keys():
@@ -191,8 +188,8 @@ class TargetGenerations:
     def _begin_living(self, target: str) -> None:
         generations = self._load()[target]
         newest = generations[-1]
-        # A process that noted a generation itself knows that no other one wrote there for the flow,
-        # whatever is there.
+        # A process that noted a generation itself knows that no other one has written there for the
+        # flow, whatever is there.
         began = () if target in self._begun_here else newest.began
         self.living[target] = TargetGeneration(
             newest.number, counts_from(generations), began, newest.topic_id
@@ -215,9 +212,9 @@ class TargetGenerations:
                 )
 
     def _note_previous(self, names: Mapping[str, str]) -> None:
-        """Note target topics that an earlier version wrote to, and that have less than the map
-        says: no topic has the empty id, so they count as made again. Of the others nothing better
-        is known than what is there now."""
+        """Note target topics that an earlier version wrote to and that now have less than the map
+        says. They get the empty id, which no topic has, so they count as made again. Of the other
+        topics only what is there now is known."""
         unknown = {
             topic: target for topic, target in names.items() if topic not in self._never_mapped
         }
@@ -233,7 +230,7 @@ class TargetGenerations:
         lost = {
             (topic, target): NotedTarget(0, "")
             for topic, target in written.items()
-            if (target in missing or target in ends)  # of others nothing is known
+            if (target in missing or target in ends)  # the others are unknown
             and any(
                 mapped_target.end > _end(ends.get(target, ()), mapped_target.partition)
                 for mapped_target in mapped[target]
@@ -242,9 +239,9 @@ class TargetGenerations:
         self._note(lost)
 
     def _ends(self, partitions: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-        """The log ends of topics. Those of which a leader does not answer yet are asked again for
-        as long as others come to answer, and left out in the end; one that was left out before is
-        waited for no more."""
+        """The log ends of topics. Topics with a leader that does not answer are queried again for
+        as long as other topics' ends keep arriving, and then left out; one that was left out before
+        is not waited for again."""
         ends: dict[str, tuple[int, ...]] = {}
         left = set(partitions)
         for last in attempts(MADE_SECONDS, _PAUSE_SECONDS, ends):
@@ -303,8 +300,8 @@ class TargetGenerations:
 def until_known(
     target: ClusterAdmin, topics: Iterable[str], seconds: float
 ) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
-    """Topics by name, and those that a cluster did not know for so long, in which it came to know
-    no other one either. Raises ClusterUnreachable."""
+    """Topics by name, and those still unknown to the cluster after so many seconds without any
+    other one becoming known. Raises ClusterUnreachable."""
     identities, missing = dict[str, TopicIdentity](), frozenset(topics)
     for _ in attempts(seconds, _PAUSE_SECONDS, identities):
         known, missing = target.identities(sorted(missing))

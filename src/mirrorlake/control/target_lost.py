@@ -1,4 +1,4 @@
-"""What operators read of a target topic that was deleted."""
+"""The message to operators about a target topic that was deleted."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ _NAMED_PARTITIONS = 8
 def target_lost(
     flow: str, alias: str, loss: TargetLoss, mapped: Sequence[MappedTarget]
 ) -> TargetRecreated:
-    """What was lost, and what can be decided."""
+    """The message: what was lost, and the choices."""
     count = sum(part.record_count for part in mapped)
     parts = [f"partition {part.partition}: {part.first} to {part.last}" for part in mapped]
     some = some_of(parts, _NAMED_PARTITIONS, " and {} partitions more")

@@ -1,4 +1,4 @@
-"""What the target of a flow lacks of its source's topics now."""
+"""What a flow's target lacks now of its source's topics."""
 
 from collections.abc import Mapping
 
@@ -11,8 +11,8 @@ from mirrorlake.kafka.values import TopicInfo
 def observe_topics(
     flow: ResolvedFlow, connections: Connections, left_out: Mapping[str, str] | None
 ) -> list[TopicPlan]:
-    """What the target of a flow lacks now, by asking both clusters; `left_out` says why topics are
-    not mirrored. Tests of users call it (docs/library.md)."""
+    """What the target of a flow lacks now, by querying both clusters; `left_out` says why topics
+    are not mirrored. Users' tests call it (docs/library.md)."""
     return compare_topics(flow, connections, left_out, connections.admin(flow.source).topics())
 
 
@@ -22,7 +22,7 @@ def compare_topics(
     left_out: Mapping[str, str] | None,
     there: Mapping[str, TopicInfo],
 ) -> list[TopicPlan]:
-    """What the target of a flow lacks now, which is asked, of topics that are `there` at the
+    """What the target of a flow lacks now, by querying it, of the topics that are `there` at the
     source; `left_out` says why topics are not mirrored."""
     target = connections.admin(flow.target)
 

@@ -1,7 +1,7 @@
-"""Makes and grows target topics: as a comparison with the source wants them, or, where the source
-does not answer or has them no more, as the lake knows them. One topic that the target refuses stops
-no other. They have their ACLs before they are made, or are not made: one without them may be open
-to all principals."""
+"""Makes and grows target topics: as a comparison with the source wants them, or, if the source does
+not answer or no longer has them, as the lake knows them. A topic that the target refuses does not
+stop the others. A topic gets its ACLs before it is made, or is not made: without them it may be
+open to all principals."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,8 +19,8 @@ from mirrorlake.lake.topic_states import TopicState, applying_acls
 
 
 class TopicMaking:
-    """Makes the topics of one flow at its target. What a comparison wanted and is done is added to
-    `pending`. For one thread at a time, as its `acls` are."""
+    """Makes the topics of one flow at its target. Completed changes of a comparison are added to
+    `pending`. For one thread at a time, like its `acls`."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class TopicMaking:
         self._acls, self._states, self._pending = acls, states, pending
 
     def carry_out(self, plans: Sequence[TopicPlan]) -> dict[str, TargetRefused]:
-        """Make topics, their ACLs first, and grow them; returns what the target refused, by source
+        """Make topics, their ACLs first, and grow topics; return what the target refused, by source
         topic."""
         new = [plan for plan in plans if plan.action == "create"]
         bare = self._protect({plan.topic: plan.target_topic for plan in new})
@@ -54,8 +54,8 @@ class TopicMaking:
         return by_source | bare
 
     def grow(self, partitions: Mapping[str, int]) -> dict[str, TargetRefused]:
-        """Give target topics so many partitions, more than they have; returns what the target
-        refused, by target topic."""
+        """Raise target topics to so many partitions; return what the target refused, by target
+        topic."""
         refused: dict[str, TargetRefused] = {}
         for topic, count in partitions.items():
             try:
@@ -67,15 +67,15 @@ class TopicMaking:
     def make_by_states(
         self, lacking: Mapping[str, str], partitions: dict[str, int], silent: bool
     ) -> dict[str, TargetRefused]:
-        """Make target topics, by source topic, as the source had these last; returns what cannot be
-        made, by target topic.
+        """Make target topics as the source last had them; return failures by target topic.
 
-        A topic of which the lake knows nothing (an earlier version landed it) waits for its source
-        where that is silent; where the source has it no more, it gets the target's default factor.
+        If the lake knows nothing of a topic (an earlier version landed it), it waits while the
+        source is silent; if the source no longer has it, its mirror gets the target's default
+        factor.
 
         Args:
             lacking: the target topics to make, by source topic.
-            partitions: so many at least, by target topic; raised to what the source topics had.
+            partitions: the least number by target topic; raised to that of the source topics.
             silent: whether the source does not answer.
 
         Raises:
@@ -117,13 +117,13 @@ class TopicMaking:
     def _protect(
         self, names: Mapping[str, str], states: Mapping[str, TopicState] | None = None
     ) -> dict[str, TargetRefused]:
-        """Make the ACLs of target topics; returns those topics of which the target refused some, by
-        source topic: these must not be made. Nothing for a flow that does not keep ACLs alike, or a
-        target without an authorizer.
+        """Make the ACLs of target topics; return the topics of which the target refused some, by
+        source topic: these must not be made. Does nothing if the flow does not keep ACLs alike, or
+        the target has no authorizer.
 
         Args:
             names: the target topics by source topic.
-            states: how the source's topics were, where it is not asked.
+            states: how the source's topics were, if the source is not to be queried.
 
         Raises:
             ClusterUnreachable: a cluster does not answer.

@@ -26,8 +26,8 @@ class Observed(Protocol):
 
 @dataclass(frozen=True)
 class TopicPlan:
-    """What one source topic needs on the target. `reason` says why when the action is `refuse`;
-    `note` is worth saying about one that is made."""
+    """What one source topic needs on the target. `reason` is why the action is `refuse`; `note` is
+    a remark about a topic that is made."""
 
     topic: str
     target_topic: str
@@ -66,11 +66,11 @@ def plan_topics(
     Args:
         selection: which topics are mirrored, and how they are named.
         source, target: the topics of both sides.
-        target_brokers: the factor is never more, since such a topic cannot be made (MirrorMaker 2
-            asks for 2 and fails).
-        factor: replication factor of what is made; None: the source topic's own.
-        left_out: why topics must not be mirrored for reasons that other flows know too
-            (`checks.problem.left_out`).
+        target_brokers: the upper bound of the factor, since a topic with more cannot be made
+        (MirrorMaker 2 asks for 2 and fails).
+        factor: replication factor of new topics; None: the source topic's own.
+        left_out: why topics must not be mirrored, for reasons that concern other flows too
+        (`checks.problem.left_out`).
     """
     plans = []
     for topic in sorted(source):
@@ -114,5 +114,5 @@ def _lowered(asked: int, made: int) -> str:
 
 
 def refusals(plans: Iterable[TopicPlan]) -> list[TopicPlan]:
-    """Those that cannot be done."""
+    """The plans that cannot be carried out."""
     return [plan for plan in plans if plan.action == "refuse"]

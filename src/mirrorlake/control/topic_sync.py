@@ -1,5 +1,5 @@
-"""Target topics: made, with their configs, and grown, before the first record needs them; never
-made again unasked."""
+"""Makes target topics with their configs, and grows them, before the first record needs them; never
+remakes one without an operator's decision."""
 
 import logging
 import threading
@@ -35,18 +35,18 @@ from mirrorlake.produce.batch import PartitionPlan
 logger = logging.getLogger(__name__)
 
 #: How old the target's last answer may be before a batch is handed to tasks, seconds. Tasks that
-#: wait for a target that is gone hold the cores that other flows need.
+#: wait for a lost target hold the cores that other flows need.
 ANSWERED_SECONDS = 2.0
 
 
 class TopicsUnmade(Exception):
-    """The target refused to make or grow a topic of this batch, or the topic is not the one that it
-    was: plan it again without (`TargetTopics.closed`)."""
+    """The target refused to make or grow a topic of this batch, or the topic is not the same one
+    any more: plan the batch again without it (`TargetTopics.closed`)."""
 
 
 class TargetTopics:
-    """Keeps the topics of one flow's target as its source has them. `left_out` says why topics are
-    not mirrored."""
+    """Keeps the topics of one flow's target like the source's. `left_out` says why topics are not
+    mirrored."""
 
     def __init__(
         self,
@@ -105,8 +105,8 @@ class TargetTopics:
         self.kept_alike = KeptAlike(flow, self.configs, self.acls, self._use)
 
     def remote_topic(self, topic: str) -> str | None:
-        """The target topic of a source topic; None where it could not bear that name, or must not
-        be mirrored."""
+        """The target topic of a source topic; None if the name is not allowed or taken, or the
+        topic must not be mirrored."""
         if topic in self.left_out:
             return None
         name = self.flow.target_topic(topic)
@@ -115,14 +115,14 @@ class TargetTopics:
     def produced_topic(self, topic: str) -> str | None:
         """The target topic of a staged topic; None where its records are not to be produced
         (now)."""
-        if topic not in self._produced:  # asked for each partition, again and again
+        if topic not in self._produced:  # asked for each partition, repeatedly
             stays = not self.selection.selects(topic) or self.flow.pauses(topic)
             self._produced[topic] = None if stays else self.remote_topic(topic)
         return self._produced[topic]
 
     def closed(self) -> dict[str, TargetRefused | None]:
-        """Source topics whose records must not be produced for now, and why; None where an operator
-        stopped one, or has decided what has not begun."""
+        """Source topics whose records must not be produced for now, and why; None for those that an
+        operator stopped, or whose decided generation has not begun."""
         with self._use:
             silent = self.generations.stopped | self.generations.decided
             return {
@@ -133,20 +133,20 @@ class TargetTopics:
             }
 
     def _waiting(self) -> frozenset[str]:
-        """Source topics of which one side is another topic than it was, until an operator has
-        decided to go on: the retention of a topic that was made again may delete what its mirror
-        holds, and a target topic that was made again is perhaps not ours."""
+        """Source topics for which an operator must first decide, since the source or target topic
+        was made again: the new source topic's retention may delete what the mirror holds, and a new
+        target topic may not be ours."""
         with self._use:
             made_again = self._event_log.incidents.made_again(self.flow.name)
             return self.generations.stopped | self.generations.waiting.keys() | made_again
 
     def _made_again(self, topics: Set[str]) -> set[str]:
-        """Those of some source topics that are other ones than were landed."""
+        """Which of these source topics were made again since they were landed."""
         source = self._connections.admin(self.flow.source)
         return made_again_since(self._lake.now, source, topics)
 
     def decided(self) -> frozenset[str]:
-        """Source topics of which an operator has decided how they go on, and which can begin."""
+        """Source topics about which an operator has decided, and whose generation can begin."""
         with self._use:
             return self.generations.decided - self._unmade.topics.keys()
 
@@ -156,13 +156,12 @@ class TargetTopics:
             return self.generations.targets()
 
     def target_generation(self, topic: str) -> int | None:
-        """Which generation of its target topic a source topic is produced to; None where it is
-        over, and no other one has begun. A topic that was never produced has its first one before
-        it."""
+        """The generation of its target topic that a source topic is produced to; None if that is
+        over and no other one has begun; 0 for a topic that was never produced."""
         with self._use:
             target = self.remote_topic(topic)
             if target is None:
-                # refused by now; what was written before is of the generation that it was of
+                # refused by now; earlier records belong to the newest noted generation
                 return self.generations.newest(topic)
             living = self.generations.living.get(target)
             if living is None:
@@ -170,12 +169,12 @@ class TargetTopics:
             return living.number
 
     def mirror(self, topic: str) -> LivingMirror:
-        """What a source topic is produced to."""
+        """The target topic and generation that a source topic is produced to."""
         with self._use:
             return LivingMirror(self.remote_topic(topic), self.target_generation(topic))
 
     def plan(self) -> list[TopicPlan]:
-        """What the target lacks now, by asking both clusters."""
+        """What the target lacks now; queries both clusters."""
         self._there = self._connections.admin(self.flow.source).topics()
         left_out = {**self._taken.refused(self._there), **self.left_out}
         return compare_topics(self.flow, self._connections, left_out, self._there)
@@ -184,10 +183,10 @@ class TargetTopics:
         note_configs(self._event_log.states, self.flow.source, self._there, configs)
 
     def refresh(self, begins: bool = True) -> list[TopicPlan]:
-        """Make what is missing; returns the plans that were carried out or refused.
+        """Make what is missing; return the plans that were carried out or refused.
 
-        Without `begins` nothing is done about topics that an operator has decided about: only the
-        flow's own thread may, between two batches.
+        Without `begins`, topics with an operator's decision are left alone: only the flow's own
+        thread may begin their generations, between two batches.
         """
         with self._use:
             plans = self._planned(begins)
@@ -220,8 +219,8 @@ class TargetTopics:
             self._resume_denied()
 
     def deny(self, refusals: Iterable[TopicRefused]) -> None:
-        """Go on without topics whose records the target does not take, until `check` finds that
-        they may be written."""
+        """Go on without topics whose records the target refuses, until `check` finds that they may
+        be written."""
         with self._use:
             self._denied.add(refusals)
 
@@ -230,8 +229,8 @@ class TargetTopics:
         self._denied.resume({topic: name for topic, name in names if name is not None})
 
     def _planned(self, begins: bool) -> list[TopicPlan]:
-        """What the target lacks. Its own topics are watched even while the source does not
-        answer."""
+        """What the target lacks. The target's own topics are compared even while the source does
+        not answer."""
         try:
             plans = self.plan()
             self._silent = False
@@ -245,8 +244,8 @@ class TargetTopics:
             raise
 
     def _comparison(self, names: Mapping[str, str]) -> TargetComparison:
-        """Compare these target topics, by source topic, and all that were noted, with what is
-        there."""
+        """Compare these target topics, by source topic, and all noted ones with what the target
+        has."""
         noted = {
             topic: target
             for topic, target in self.generations.names().items()
@@ -261,31 +260,31 @@ class TargetTopics:
     def _begin_decided(
         self, comparison: TargetComparison, planned: Collection[str]
     ) -> dict[str, TargetRefused]:
-        """Begin what an operator has decided about topics that the source does not report; returns
-        those of which that cannot be done."""
+        """Begin decided generations of topics that the source does not report; return those that
+        failed, by source topic."""
         made = self._unreported.begin_decided(comparison, planned, self._silent)
         self._ready |= made.ready
         return made.refused
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:
-        """Be sure that the target answers and that the partitions of a batch are there; asks the
-        clusters only for those not seen before.
+        """Ensure that the target answers and that the partitions of a batch exist; queries the
+        clusters only for partitions not seen before.
 
         Raises:
             ClusterUnreachable: a cluster does not answer.
-            TopicsUnmade: a topic is not there, and is not to be made now.
-            TargetRefused: the target does not let us make one.
+            TopicsUnmade: a topic does not exist, and must not be made now.
+            TargetRefused: the target refuses to make a topic.
         """
         if time.monotonic() - self._answered > ANSWERED_SECONDS:
             self._target.cluster_id()
             self._answered = time.monotonic()
-        if self._has_all(plans):  # a refresh may wait for a source that is away from here alone
+        if self._has_all(plans):  # a refresh may wait for a source that only we cannot reach
             return
         with self._use:
             if self._has_all(plans):
                 return
             try:
-                self.refresh(begins=False)  # the batch goes by what was before
+                self.refresh(begins=False)  # the batch was planned by the earlier state
             except ClusterUnusable as error:
                 if error.alias != self.flow.source:
                     raise
@@ -301,8 +300,8 @@ class TargetTopics:
         return all(plan.partition < self._ready.get(plan.target_topic, 0) for plan in plans)
 
     def _make_staged(self, plans: Sequence[PartitionPlan]) -> None:
-        """A topic that is gone at the source still has staged records: make it by what the stage
-        holds."""
+        """Make topics that are gone at the source but have staged records, by what the lake knows
+        of them."""
         needed: dict[str, int] = {}
         for plan in plans:
             needed[plan.target_topic] = max(needed.get(plan.target_topic, 0), plan.partition + 1)
@@ -320,5 +319,5 @@ class TargetTopics:
 
 
 def _names(plans: Iterable[TopicPlan]) -> dict[str, str]:
-    """Their target topics by source topic."""
+    """Target topics by source topic."""
     return {plan.topic: plan.target_topic for plan in plans}

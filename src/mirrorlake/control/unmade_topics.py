@@ -11,18 +11,18 @@ _KIND = "topic_refused"
 
 
 class UnmadeTopics:
-    """Those of one flow, reported once each. `topics` are source topics that the target refused,
-    and its answer; each refresh tries them again."""
+    """The unmade topics of one flow, each reported once. `topics` are source topics that the target
+    refused, with its answer; each refresh tries them again."""
 
     def __init__(self, flow: str, incidents: Incidents) -> None:
         self.topics: dict[str, TargetRefused] = {}
         self._flow = flow
         self._incidents = incidents
-        self._still: set[str] | None = None  # nothing was looked at yet
+        self._still: set[str] | None = None  # None until the first refresh
         self._reported: set[TopicPlan] = set()
 
     def replace(self, refused: Mapping[str, TargetRefused], still: Collection[str]) -> None:
-        """All that a refresh was refused; incidents about topics other than `still` are over."""
+        """Set all refusals of a refresh; close incidents about topics other than `still`."""
         self._tell(refused)
         if self._still is None or (self._still | self.topics.keys()) - set(still):
             # an earlier process may have reported some
@@ -31,14 +31,14 @@ class UnmadeTopics:
         self.topics = dict(sorted(refused.items()))
 
     def add(self, refused: Mapping[str, TargetRefused]) -> None:
-        """More that the target refused since."""
+        """Add refusals since the last refresh."""
         self._tell(refused)
         self.topics = dict(sorted({**self.topics, **refused}.items()))
 
     def report_plans(self, plans: Sequence[TopicPlan]) -> list[TopicPlan]:
-        """Report planned topics that must not be mirrored, of all those that are planned now;
-        returns the plans except those reported before."""
-        self._reported.intersection_update(plans)  # what was over is told of again
+        """Report planned topics that must not be mirrored; `plans` are all present ones. Returns
+        the plans except those reported before."""
+        self._reported.intersection_update(plans)  # one that comes back is reported again
         fresh = [plan for plan in plans if plan not in self._reported]
         refused = refusals(fresh)
         self._incidents.open_all(

@@ -1,5 +1,5 @@
-"""Target topics that are needed though the source does not report their topics: it does not answer,
-or has them no more. They are made as the lake knows them, and their generations begin."""
+"""Target topics that are needed although the source does not report its topics: it does not answer,
+or no longer has them. They are made as the lake knows them, and their generations begin."""
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
@@ -13,15 +13,15 @@ from mirrorlake.kafka.values import TopicInfo
 
 
 class MadeUnreported(NamedTuple):
-    """How many partitions target topics are known to have now, and those of which it cannot be
-    done, by source topic."""
+    """The known partition counts of target topics now, and the topics that failed, by source
+    topic."""
 
     ready: dict[str, int]
     refused: dict[str, TargetRefused]
 
 
 class UnreportedTopics:
-    """Those of one flow."""
+    """The unreported topics of one flow."""
 
     def __init__(
         self, target: ClusterAdmin, generations: TargetGenerations, making: TopicMaking
@@ -31,8 +31,8 @@ class UnreportedTopics:
     def begin_decided(
         self, comparison: TargetComparison, planned: Collection[str], silent: bool
     ) -> MadeUnreported:
-        """Begin what an operator has decided about topics that are not among the `planned` ones;
-        `silent`: the source does not answer."""
+        """Begin the decided generations of topics that are not among the `planned` ones; `silent`:
+        the source does not answer."""
         left = {
             topic: target
             for topic, target in self._generations.names().items()
@@ -56,8 +56,8 @@ class UnreportedTopics:
         needed: dict[str, int],
         silent: bool,
     ) -> MadeUnreported:
-        """Have some target topics, by source topic, with so many partitions at least, since the
-        stage holds records of these."""
+        """Make or grow target topics, by source topic, to at least `needed` partitions, since the
+        stage holds records of them."""
         first = comparison.begin.keys() - comparison.decided
         fresh = {topic: target for topic, target in lacking.items() if topic in first}
         there, unmade = self._make(comparison, fresh, needed, silent)
@@ -84,9 +84,8 @@ class UnreportedTopics:
         needed: dict[str, int],
         silent: bool,
     ) -> tuple[Mapping[str, TopicInfo], dict[str, TargetRefused]]:
-        """Make those of some target topics, by source topic, that are not there, and begin the
-        generations of all. Returns the topics that were there, and those of which that cannot be
-        done, by source topic."""
+        """Make the target topics, by source topic, that do not exist, and begin the generations of
+        all. Returns the topics that existed before, and those that failed, by source topic."""
         there = self._target.topics()
         lacking = {topic: target for topic, target in names.items() if target not in there}
         by_target = self._making.make_by_states(lacking, needed, silent)
