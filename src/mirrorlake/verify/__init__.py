@@ -1,5 +1,4 @@
-"""Proof by content: what the source has, what the stage holds and what the target got, compared
-record by record.
+"""Proof by content: the records of the source, the stage and the target, compared one by one.
 
 See docs/trust.md: what is proven, how a digest is made, and what it does not prove.
 """

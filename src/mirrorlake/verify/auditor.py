@@ -1,5 +1,5 @@
-"""Comparing flows by content: range after range, each noted in `audits` when it is done, so that
-the next one who compares goes on there."""
+"""Compares flows by content: range after range, each noted in `audits` when it is done, so that the
+next comparison continues there."""
 
 import logging
 import threading
@@ -34,15 +34,15 @@ from mirrorlake.verify.workers import AuditWorkers
 
 logger = logging.getLogger(__name__)
 
-#: Ranges that are planned and compared at once, and then noted: what a kill costs at most.
+#: Ranges that are planned, compared and noted together: the most that a kill costs.
 WAVE_RANGES = 32
-#: How often files that were compacted meanwhile are looked up again.
+#: How often the files of ranges are looked up again after compaction replaced some.
 _ATTEMPTS = 3
 _AT_TARGET = ("target_topic", "target_generation")
 
 
 class Auditor:
-    """Compares what a lake's flows have brought."""
+    """Compares what a lake's flows have replicated."""
 
     def __init__(
         self,
@@ -51,8 +51,8 @@ class Auditor:
         stop: threading.Event,
         report: Callable[[Outcome], None] = lambda _outcome: None,
     ) -> None:
-        """`workers` gives who compares so many offsets; `report` is called after each wave; `stop`
-        ends it there."""
+        """`workers` gives the workers for so many offsets; `report` is called after each wave;
+        `stop` ends the comparison there."""
         deployment.lake.check_for_writing()
         self._deployment, self._lake = deployment, deployment.lake
         self._workers = workers
@@ -68,11 +68,11 @@ class Auditor:
         bytes_per_s: float | None,
         outcome: Outcome,
     ) -> None:
-        """Compare a flow, as far as it is chosen and not proven yet, note it, and add it to an
-        outcome. `topics` are the source's or the target's; all of them for none. `bytes_per_s` may
-        be read of each cluster.
+        """Compare a flow, as far as it is chosen and not proven yet, note the verdicts, and add
+        them to an outcome. `topics` are the source's or the target's, or empty for all.
+        `bytes_per_s` limits the reading from each cluster.
 
-        Raises ClusterUnusable for a cluster that cannot be read; what was compared before is noted.
+        Raises ClusterUnusable for a cluster that cannot be read; verdicts before that stay noted.
         """
 
         def wanted(row: Mapping[str, Any]) -> bool:
@@ -111,8 +111,8 @@ class Auditor:
         bytes_per_s: float | None,
         outcome: Outcome,
     ) -> list[tuple[PartitionScope, list[Extent]]]:
-        """Compare wave after wave; returns what was left when it was stopped, all of it where that
-        was before, and what the target lost meanwhile."""
+        """Compare wave after wave; return what was left when it was stopped (everything, if that
+        was before the first wave), and ranges that the target lost records of meanwhile."""
         lost: list[tuple[PartitionScope, list[Extent]]] = []
         if self._stop.is_set():
             return [(one.scope, one.extents) for one in chosen]
@@ -120,7 +120,7 @@ class Auditor:
         workers = self._workers(sum(last - first + 1 for first, last in extents))
         rest = waves(chosen, max(WAVE_RANGES, 4 * workers.tasks))
         for wave in rest:
-            # for each anew: credentials may be others by then
+            # new for each wave: credentials may have changed
             clusters = self._clusters(scope.flow, bytes_per_s)
             lost += self._compare(scope, wave, clusters, workers, outcome)
             self._report(outcome)
@@ -129,8 +129,8 @@ class Auditor:
         return lost + [(one.scope, one.extents) for wave in rest for one in wave]
 
     def look_whether_on_the_way(self, outcome: Outcome) -> None:
-        """Find out of what nothing holds up whether it is on its way now: whether some process runs
-        the flow. That takes as long as a sample of a flow that runs, and nothing where all was
+        """Find out whether records that nothing holds up are on their way now: whether a process
+        runs the flow. That takes as long as a running flow's sample, and nothing if all was
         compared."""
         for flow, waiting in outcome.on_the_way.items():
             runs = bool(waiting) and run_by_other_process(self._lake, [flow]) is not None
@@ -162,9 +162,9 @@ class Auditor:
         workers: AuditWorkers,
         outcome: Outcome,
     ) -> list[tuple[PartitionScope, list[Extent]]]:
-        """Compare some ranges and note them, in one commit, as of when that began: what the target
-        loses meanwhile may have been read before. Returns what is not noted: by a clock that is
-        ahead it would be newer than the loss, or than what an operator decided about it."""
+        """Compare some ranges and note them in one commit, with the time of its beginning: what the
+        target loses meanwhile may have been read before. Returns ranges that are not noted: by a
+        clock that is ahead, their rows would be newer than a loss, or the decision about it."""
         began, before = time_behind(scope.audited_at), losses_of(self._lake, scope.flow.name)
         done: list[tuple[Range, Compared]] = []
         for attempt in range(_ATTEMPTS):
@@ -204,8 +204,8 @@ class Auditor:
         clusters: Clusters,
         workers: AuditWorkers,
     ) -> list[tuple[Range, Compared]]:
-        """Compare, and once more where compaction may explain what is missing: what it has to leave
-        is then known."""
+        """Compare, and compare again where compaction may explain missing records, now with the
+        records that it has to leave."""
         pairs = list(zip(ranges, workers.compare(clusters, ranges), strict=True))
         doubtful = [range_ for range_, result in pairs if to_look_up(range_, result)]
         if not doubtful:
@@ -218,7 +218,7 @@ class Auditor:
         return [next(again) if to_look_up(*pair) else pair for pair in pairs]
 
     def _tell(self, flow: str, rows: Iterable[dict[str, Any]]) -> None:
-        """Make differences incidents, of each partition the first one that no operator knows of."""
+        """Open an incident for each partition's first difference that was not acknowledged."""
         names = (*PartitionGeneration._fields, *_AT_TARGET, "first_offset", "last_offset")
         known = {
             tuple(0 if row[name] is None else row[name] for name in names)
@@ -233,8 +233,8 @@ class Auditor:
             Incidents(self._lake).open_all(flow, ContentDiffers.incident_kind, news.values())
 
     def _settle(self, flow: str, closed: Collection[str]) -> None:
-        """Close the incidents of partitions that have no difference any more, in their living
-        generations. Those of `closed` topics were not compared."""
+        """Close the incidents of partitions without a difference in their living generations.
+        Topics in `closed` were not compared."""
         rows = self._lake.ask("proven_ranges", flow=flow)
         places = [PartitionGeneration.from_row(row) for row in rows]
         living = {place.topic_partition: place for place in sorted(places)}

@@ -1,5 +1,4 @@
-"""Which records compaction has to leave at a target, by what was sent there: the last one of each
-key."""
+"""Which records compaction has to leave at a target: the last one sent there of each key."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,8 +17,8 @@ _Extent = tuple[str, int, int, int, int]
 
 
 def to_look_up(range_: Range, compared: Compared) -> bool:
-    """Whether records of a range are missing where compaction may have removed them, and that was
-    not looked up."""
+    """Whether a range lacks records that compaction may have removed, and that was not looked up
+    yet."""
     missing = any(one.kind == MISSING for one in compared.verdict.differences)
     return missing and range_.allowed.target_compacts and range_.allowed.last_of_key is None
 
@@ -31,7 +30,7 @@ def with_last_of_key(
     scopes: Mapping[TopicAndPartition, PartitionScope],
     now_ms: int,
 ) -> list[Range]:
-    """The same ranges with the records that compaction has to leave of each; `scopes` are their
+    """The ranges, each with the records that compaction has to leave; `scopes` are their
     partitions. Few queries for all of them."""
     bounds: dict[PartitionGeneration, tuple[int, int]] = {}
     for range_ in ranges:
@@ -65,8 +64,8 @@ def _with(range_: Range, kept: Iterable[int]) -> Range:
 def _not_sent(
     lake: Lake, flow: str, behind: Mapping[PartitionGeneration, tuple[PartitionScope, int]]
 ) -> Iterator[_Extent]:
-    """What the stage has of partitions from an offset on and the flow left out, behind a range as
-    well as within: it supersedes nothing. A parked record that was sent since does."""
+    """Staged records that the flow left out, from an offset on, within the ranges and behind them:
+    they supersede nothing. A parked record that was sent since does."""
     for place, (scope, first) in behind.items():
         given_up = scope.allowed.left_out.get(GIVEN_UP)
         if given_up is not None:

@@ -36,10 +36,10 @@ from mirrorlake.verify.scope import FlowScope
 def find_not_compared(
     scope: FlowScope, compared: Iterable[PartitionScope], index: StageIndex, bounds: Extent
 ) -> tuple[list[NotCompared], list[NotCompared]]:
-    """What was not compared and waits for an operator, and what may be on its way: nothing is known
-    to be in its way. `compared` are the partitions that are compared up to their ends, by this
-    `index`; `bounds` are the source offsets that were asked for, inclusive. Heartbeats are left
-    aside: they go on coming. Raises ClusterUnusable.
+    """What was not compared: stretches that wait for an operator, and stretches that may be on
+    their way, as nothing is known to hold them up. `compared` are the partitions that are compared
+    up to their ends, by this `index`; `bounds` are the requested source offsets, inclusive.
+    Heartbeats are left out, since they never stop. Raises ClusterUnusable.
     """
     lake = scope.deployment.lake
     aside = known_heartbeats(lake, scope.flow.name)
@@ -51,7 +51,7 @@ def find_not_compared(
     begun = {one.key: one.first for one in compared if scope.is_hidden(one)}
     maybe = [replace(one, first=begun.get((one.topic, one.partition), one.first)) for one in maybe]
     skipped = [stretch for one in facts if (stretch := maybe_skipped(one))]
-    for ones in (maybe, skipped):  # each has one of a partition
+    for ones in (maybe, skipped):  # at most one stretch of a partition in each
         stretches += _not_staged(scope, ones)
     stretches += [
         stretch for one in compared if not aside(one.topic) for stretch in _unseen(scope, one)
@@ -102,16 +102,15 @@ def _facts(
 
 
 def _at_source(scope: FlowScope, key: TopicAndPartition) -> tuple[int, int] | None:
-    """Start and end of a partition's log at the source, nothing of one that is gone; None where
-    they are not known."""
+    """Start and end of a partition's log at the source, (0, 0) if it is gone; None if unknown."""
     if key[0] in scope.hidden:
         return None
     return scope.source_bounds.get(key) if key in scope.source_partitions else (0, 0)
 
 
 def _unseen(scope: FlowScope, one: PartitionScope) -> list[NotCompared]:
-    """What is mapped and not proven of a partition that the flow selects no more, and that the
-    source may have and does not show."""
+    """Mapped but unproven offsets of a partition that the flow no longer selects, and that the
+    source may have but does not report."""
     if one.topic in scope.selected or not scope.is_hidden(one):
         return []
     proven = [audited.extent for audited in one.audited if audited.proven]
@@ -124,8 +123,8 @@ def _unseen(scope: FlowScope, one: PartitionScope) -> list[NotCompared]:
 def _went_back(
     scope: FlowScope, facts: Sequence[PartitionFacts], incidents: Iterable[Mapping[str, Any]]
 ) -> list[NotCompared]:
-    """What was compared of logs that went back since: what the source has there is other records.
-    Landing finds from where on; before that, the end of a log may show that it did."""
+    """What was compared of logs that went back since: the source has other records there. Landing
+    finds the offset; before that, the end of a log may show it."""
     landed = {one.key: one.landed for one in facts if one.same}
     found = {
         key: NotCompared(
@@ -143,7 +142,7 @@ def _went_back(
         if key in bounds.keys() - found.keys() and bounds[key][1] < at.offset
     }
     source = scope.deployment.connections.admin(scope.flow.source)
-    # once more: what was landed since they were asked for lies behind these ends
+    # asked again: what was landed since the bounds were read lies below these ends
     ends = ends_below(lambda keys: source.end_offsets(keys, False, skip_silent=True), low)
     return [*found.values()] + [
         NotCompared(*key, landed[key].generation, end, low[key] - 1, NOT_STAGED)
@@ -152,7 +151,7 @@ def _went_back(
 
 
 def _not_staged(scope: FlowScope, stretches: Sequence[NotCompared]) -> list[NotCompared]:
-    """Those of some stretches of the source's logs that hold a committed record, from the first one
+    """The stretches of the source's logs that hold a committed record, from the first such record
     on."""
     rows = _first_rows(
         scope.deployment.connections,
@@ -176,14 +175,14 @@ def _not_staged(scope: FlowScope, stretches: Sequence[NotCompared]) -> list[NotC
 def _first_rows(
     connections: Connections, source: str, asked: Mapping[TopicAndPartition, int]
 ) -> dict[TopicAndPartition, Row]:
-    """The first committed record of each partition at or behind an offset. Retention may take the
-    offset away meanwhile: then from where the log begins by now."""
+    """The first committed record of each partition at or behind an offset. If retention removes the
+    offset meanwhile, the search continues from the log's new start."""
     rows: dict[TopicAndPartition, Row] = {}
     try:
         while asked:
             rows |= first_rows(source, connections.client(source, "consumer"), asked)
             without = asked.keys() - rows.keys()
-            # a leader that does not say it has not said either that no record is there
+            # a leader that does not report its start has not said that no record is there
             starts = connections.admin(source).start_offsets(without) if without else {}
             asked = {key: starts[key] for key in starts if starts[key] > asked[key]}
     except KafkaException as error:
@@ -193,7 +192,7 @@ def _first_rows(
 
 
 def _within(stretches: Iterable[NotCompared], bounds: Extent) -> Iterable[NotCompared]:
-    """What lies within some source offsets."""
+    """The parts of stretches within some source offsets."""
     for stretch in stretches:
         first = max(stretch.first, bounds[0])
         last = stretch.last if stretch.last is None else min(stretch.last, bounds[1])

@@ -1,5 +1,5 @@
-"""The digest of a record, and of a range of records: documented in docs/trust.md, so that they can
-be made again.
+"""The digests of a record and of a range of records: documented in docs/trust.md, so that they can
+be recomputed.
 
 A record's digest is SHA-256 over its encoding (`produce/encoding.py`); a range's is SHA-256 over
 the digests of its records, one after another.
@@ -18,26 +18,26 @@ from mirrorlake.produce.encoding import RECORDS, Hops, as_sent, digests, numbers
 from mirrorlake.produce.provenance import came_from
 from mirrorlake.verify.sides import Side
 
-#: How much of a side is held at a time, bytes as Arrow has them.
+#: How much of a side is held at a time, in bytes of Arrow's memory.
 TWIN_BYTES = 64 << 20
 
 
 def range_digest(digests: Iterable[bytes]) -> str:
-    """The digest of a range, in hexadecimal digits, of those of its records in their order."""
+    """The digest of a range, in hexadecimal digits, from its records' digests in their order."""
     return hashlib.sha256(b"".join(digests)).hexdigest()
 
 
 class Twins:
-    """The digests of several sides of one range, which hold the same as a rule: what equals a side
-    before it, byte by byte, has its digests, and is not hashed again. A side larger than TWIN_BYTES
-    is hashed as it comes."""
+    """The digests of several sides of one range, whose records are usually the same: a side that
+    equals the first, byte by byte, takes over its digests and is not hashed again. A side larger
+    than TWIN_BYTES is hashed as it is read."""
 
     def __init__(self, hops: Hops | None = None) -> None:
         self._hops = hops
         self._known: tuple[pa.Table, Side] | None = None
 
     def side(self, batches: Iterable[pa.RecordBatch]) -> Side:
-        """The digests of records as RECORDS has them."""
+        """The digests of a side's records, given as RECORDS."""
         rest, gathered, size = iter(batches), list[pa.RecordBatch](), 0
         for batch in rest:
             gathered.append(batch)
@@ -55,7 +55,7 @@ class Twins:
 
 
 def digests_of(batches: Iterable[pa.RecordBatch], hops: Hops | None = None) -> Side:
-    """The digests of records as RECORDS has them."""
+    """The digests of records, given as RECORDS."""
     offsets, timestamps, hashed = [np.empty(0, np.int64)], [np.empty(0, np.int64)], list[bytes]()
     marks = [np.empty(0, bool)], [np.empty(0, bool)]
     sent: dict[bytes, bytes] = {}
@@ -74,7 +74,7 @@ def digests_of(batches: Iterable[pa.RecordBatch], hops: Hops | None = None) -> S
 
 
 def _sent_instead(batch: pa.RecordBatch, hops: Hops | None) -> dict[bytes, bytes]:
-    """Of records that librdkafka cannot send as they are, the digest of what is sent, by their
+    """For records that librdkafka cannot send unchanged: the digest of the form sent, by their
     own."""
     zero = batch.filter(pc.equal(batch.column("timestamp"), 0))
     if not zero.num_rows:

@@ -1,5 +1,4 @@
-"""The evidence of a comparison, for who has to keep it: JSON, or one page that needs nothing else.
-Pure."""
+"""The evidence of a comparison, for archives: JSON, or one self-contained page. Pure."""
 
 import html
 import json
@@ -21,7 +20,7 @@ _SUMMARY = ("began", "ended", "ranges", "records", "proven", "proven_before", "b
 
 
 def evidence(document: Mapping[str, Any], page: bool) -> str:
-    """The text of the file, HTML for a `page`, else JSON: an answer of `verify`
+    """The text of the file, HTML for a `page`, else JSON. `document` is an answer of `verify`
     (`library.verify_answer.Verified`) with the rows of `audits` as `audits`."""
     if not page:
         return json.dumps(document, default=str, ensure_ascii=False, indent=1)
@@ -57,7 +56,7 @@ def evidence(document: Mapping[str, Any], page: bool) -> str:
 
 
 def _digest(row: Mapping[str, Any]) -> str:
-    """The one digest of a range, or what each side has."""
+    """The one digest of a range, or the digest of each side."""
     sides = {side: row[f"{side}_hash"] for side in ("source", "stage", "target")}
     if len(set(sides.values())) == 1:
         return str(sides["stage"])

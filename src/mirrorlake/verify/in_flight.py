@@ -1,4 +1,4 @@
-"""How far the target says that a flow is, and what was written there that the flow's map may not
+"""How far the target reports a flow to be, and what was written there that the flow's map may not
 have yet."""
 
 from collections.abc import Collection
@@ -18,10 +18,10 @@ from mirrorlake.verify.ranges import Extent
 class TargetPosition:
     """What the target has committed for a flow in one of its partitions.
 
-    `offset` is the next source offset, of this `generation` of the source topic: the flow is done
-    with all in front of it, be it written or left out on purpose. `written` are the target offsets
-    that were written since the map was last appended to, in this `target_generation`. The numbers
-    are those of the lake that wrote them, see `own`.
+    `offset` is the next source offset, of this `generation` of the source topic: the flow has
+    passed all records in front of it, written or left out on purpose. `written` are the target
+    offsets written since the map was last appended to, in this `target_generation`. The generations
+    are numbered by the lake that wrote them, see `own`.
     """
 
     offset: int
@@ -32,8 +32,8 @@ class TargetPosition:
     target_id: str = ""
 
     def own(self, source: GenerationIds, target: GenerationIds) -> "TargetPosition | None":
-        """The same in the numbers of a lake, by the ids that it has for the generations of the
-        source and of the target topic; None where it does not know one of these."""
+        """The same position in a lake's own numbers, by its ids of the generations of the source
+        and target topics; None if it does not know one of these."""
         generation = number_of(source, self.generation, self.source_id)
         target_generation = number_of(target, self.target_generation, self.target_id)
         if generation is None or target_generation is None:
@@ -48,8 +48,8 @@ class TargetPosition:
 def target_positions(
     flow: ResolvedFlow, deployment: Deployment, partitions: Collection[TopicAndPartition]
 ) -> dict[TopicAndPartition, TargetPosition]:
-    """By target partition. One of which the target knows no position is missing: it cannot be known
-    what lies behind the map's end there. Raises KafkaException."""
+    """Positions by target partition. Partitions without a committed position are missing: it cannot
+    be known what lies behind the map's end there. Raises KafkaException."""
     lake = deployment.lake
     if flow.settings.delivery != "exactly_once" or not lake.stored_id or not partitions:
         return {}

@@ -1,4 +1,4 @@
-"""What one task does: read the three sides of a range and compare them, in this process or in an
+"""The work of one task: read the three sides of a range and compare them, in this process or in an
 executor."""
 
 import logging
@@ -29,17 +29,17 @@ from mirrorlake.verify.verdict import Allowances, Difference, Verdict
 
 logger = logging.getLogger(__name__)
 
-#: How many differences of a range are reported.
+#: How many differences of a range are listed.
 MAX_LISTED = 100
 
 
 @dataclass(frozen=True)
 class Range(InGeneration):
-    """A range of source offsets, inclusive, and all that is known of it without reading a record.
+    """A range of source offsets, inclusive, with all that is known of it before a record is read.
 
     `target_first` to `target_end` (exclusive) is the stretch of the target's log that belongs to
-    it: it begins behind the last record mapped before it. `segments` is the map of it.
-    `asks_source` is False where the source's topic is another one than the staged one.
+    it: it begins behind the last record mapped before it. `segments` is its map. `asks_source` is
+    False if the source's topic is not the staged one.
     """
 
     topic: str
@@ -59,9 +59,9 @@ class Range(InGeneration):
 
 @dataclass(frozen=True)
 class Clusters:
-    """The two ends of a flow: aliases, rendered librdkafka settings (they hold secrets), and how
-    many bytes a second one task may read of each; None: as fast as it can. `storage` says how files
-    of the stage are opened (`lake.place.Place.options`)."""
+    """The two ends of a flow: aliases, rendered librdkafka settings (they hold secrets), and the
+    bytes per second that one task may read of each; None: no limit. `storage` has the options for
+    opening files of the stage (`lake.place.Place.options`)."""
 
     source: str
     target: str
@@ -74,9 +74,8 @@ class Clusters:
 
 @dataclass(frozen=True)
 class Compared:
-    """What came of a range. `unlisted` are the differences that its verdict does not list, since
-    there are more than MAX_LISTED; `stale` says that its files are gone, so that it has to be
-    planned again."""
+    """The result for a range. `unlisted` counts the differences that its verdict does not list,
+    beyond MAX_LISTED; `stale` means that its files are gone, so it has to be planned again."""
 
     counts: tuple[int | None, int, int]
     digests: tuple[str | None, str, str]
@@ -103,7 +102,7 @@ class RangeReader:
     def compare(self, range_: Range, staged: Iterator[pa.RecordBatch] | None = None) -> Compared:
         """Compare a range. Raises ClusterUnusable, FilesUnreadable.
 
-        `staged` is what the stage holds of it, as RECORDS; None: the range's files are read.
+        `staged` are the stage's records of it, as RECORDS; None: the range's files are read.
         """
         counted, twins = _Counted(), Twins(self._clusters.hops)
         try:
@@ -136,7 +135,7 @@ class RangeReader:
     def _source_side(
         self, range_: Range, counted: "_Counted", twins: Twins
     ) -> tuple[Side | None, int]:
-        """What the source has, None where that is nothing any more, and where its log begins."""
+        """The source's records, None if it no longer has any, and where its log begins."""
         if not range_.asks_source:
             return None, range_.last + 1
         rows = self._source.read((range_.topic, range_.partition), range_.first, range_.last + 1)
@@ -160,7 +159,7 @@ class RangeReader:
         return read_stage(shard, plan)
 
     def _with_detail(self, range_: Range, difference: Difference) -> Difference:
-        """A difference with what of its first record is different."""
+        """Describe what of a difference's first record differs."""
         if difference.detail or difference.kind != kinds.CONTENT:
             return difference
         at, place = difference.first, difference.target_offset or 0
@@ -188,7 +187,7 @@ def mapped(range_: Range) -> Mapped:
 
 
 class _Counted:
-    """Counts the bytes of what goes through."""
+    """Counts the bytes of the batches that pass."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -230,7 +229,7 @@ RecordValues = Mapping[str, Any]
 
 
 def describe(wanted: RecordValues, got: RecordValues) -> str:
-    """Which fields of two records differ, and how: lengths and null are shown, bytes are not."""
+    """Which fields of two records differ, and how: shows lengths and null, never bytes."""
     parts = []
     if wanted["timestamp"] != got["timestamp"]:
         parts.append(f"timestamp {wanted['timestamp']} became {got['timestamp']}")

@@ -1,5 +1,5 @@
-"""Reading a range of offsets of one partition, as record batches: what is committed, and nothing of
-a group."""
+"""Reads a range of offsets of one partition, as record batches: committed records, without a
+group."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -42,12 +42,12 @@ class LogReader:
             {**self._settings, "logger": logger, "error_cb": self._complaints.note}
         )
         self._log: Log | None = None
-        #: Where the log of the partition that was read last began.
+        #: Where the log of the last partition read began.
         self.start = 0
 
     def bounds(self, key: TopicAndPartition) -> Bounds:
-        """Where a partition's log begins and ends now; an empty one where there is no such
-        partition. Raises ClusterUnusable."""
+        """Where a partition's log begins and ends now; empty if the partition does not exist.
+        Raises ClusterUnusable."""
         try:
             return log_bounds(self._consumer, key, SILENCE_SECONDS)
         except KafkaException as error:
@@ -56,8 +56,8 @@ class LogReader:
             raise self._unusable(key, error) from error
 
     def offset_at(self, key: TopicAndPartition, timestamp: int) -> int:
-        """The offset of the first record that is not older than a time (ms); the log's end where
-        all are. Raises ClusterUnusable."""
+        """The offset of the first record not older than a time (ms); the log's end if all are
+        older. Raises ClusterUnusable."""
         try:
             (answer,) = self._consumer.offsets_for_times(
                 [TopicPartition(*key, timestamp)], SILENCE_SECONDS
@@ -71,7 +71,7 @@ class LogReader:
             raise self._unusable(key, error) from error
 
     def read(self, key: TopicAndPartition, first: int, end: int) -> Iterator[pa.RecordBatch]:
-        """The committed records from offset `first` to in front of `end`, as far as the log has
+        """The committed records from offset `first` to `end` (exclusive), as far as the log has
         them, as RECORDS.
 
         Raises ClusterUnusable when the cluster falls silent, or refuses.
@@ -95,7 +95,7 @@ class LogReader:
             except KafkaException as error:
                 self._leave()
                 if error.args[0].code() != KafkaError._AUTO_OFFSET_RESET:
-                    # else retention was quicker
+                    # else retention removed the offset first
                     raise self._unusable(key, error) from error
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class LogReader:
 
     def _unusable(self, key: TopicAndPartition, error: KafkaException) -> ClusterUnusable:
         failure = error.args[0]
-        self._consumer.poll(0)  # where it complains
+        self._consumer.poll(0)  # calls `error_cb`
         complaint = failure if isinstance(error, ClusterSilent) else self._complaints.last
         if complaint is not None and (isinstance(error, ClusterSilent) or is_refusal(complaint)):
             return unusable(self._alias, self._settings, complaint)

@@ -1,9 +1,8 @@
-"""From three sides of a range to a verdict: which records differ, and how.
-Pure.
+"""The verdict on the three sides of a range: which records differ, and how. Pure.
 
-What is compared is sequences: the records that the target should have, in source order, against
-those that it has in the stretch of its log that belongs to the range. The map is a side of its own:
-it has to name, for each record, the offset at which the record is.
+Sequences are compared: the records that the target should have, in source order, with those in the
+stretch of its log that belongs to the range. The map is a side too: for each record it must name
+the offset where the record is.
 """
 
 from bisect import bisect_left
@@ -23,9 +22,9 @@ from mirrorlake.verify.verdict import Allowances, Difference, Verdict
 def compare(
     source: Side | None, stage: Side, target: Side, mapped: Mapped, first: int, allowed: Allowances
 ) -> Verdict:
-    """Compare three sides of a range that begins with the source offset `first`: the source (None
-    where that has nothing of it any more), the stage, and the stretch of the target's log that
-    belongs to it; `allowed` is what may differ."""
+    """Compare the sides of a range that begins with the source offset `first`: the source (None if
+    it no longer has any of it), the stage, and the stretch of the target's log that belongs to it;
+    `allowed` is what may differ."""
     if _same(source, stage, target, mapped) and not allowed.left_out:
         trimmed = 0 if source is not None else len(stage.offsets)
         return Verdict((), {kinds.TRIMMED: trimmed} if trimmed else {})
@@ -33,7 +32,7 @@ def compare(
 
 
 def _same(source: Side | None, stage: Side, target: Side, mapped: Mapped) -> bool:
-    """Whether all sides and the map are the same at first sight."""
+    """Whether all sides and the map are plainly equal."""
     return (
         np.array_equal(stage.offsets, mapped[0])
         and np.array_equal(target.offsets, mapped[1])
@@ -94,7 +93,7 @@ class _Comparison:
             self._records[at] = Expected(at, digest, when, True, self._targets.get(at, []))
 
     def _take_source(self) -> None:
-        """Where source and stage differ it is reported, and the source is right."""
+        """Add the source's records; where the stage differs, report it and trust the source."""
         source, staged = self._source, set(self._records)
         if source is None:
             self._excused[kinds.TRIMMED] += len(staged)
@@ -118,7 +117,7 @@ class _Comparison:
                 self._tell(kinds.STAGE, at, "in the stage, and not at the source")
 
     def _leave_out_echoes(self) -> None:
-        """They are not sent; one that the map has was."""
+        """Leave out echoes, which are not sent; an echo in the map was sent."""
         for side in (self._stage, self._source):
             if side is None or not len(side.echo):
                 continue
@@ -128,7 +127,7 @@ class _Comparison:
                     self._excused[kinds.ECHO] += 1
 
     def _take_as_sent(self) -> None:
-        """What could not be sent as it is, and is there as it was sent instead."""
+        """Accept records that could not be sent unchanged, in the form sent instead."""
         sent = {**self._stage.sent, **(self._source.sent if self._source is not None else {})}
         if not sent:
             return
@@ -140,7 +139,7 @@ class _Comparison:
                 self._excused[kinds.ALTERED_TIMESTAMP] += 1
 
     def _only_mapped(self) -> set[int]:
-        """Report what only the map has; the target offsets of that, which cannot be compared."""
+        """Report what only the map has; return its target offsets, which cannot be compared."""
         gone: set[int] = set()
         for at, places in self._targets.items():
             if at not in self._records:
@@ -151,13 +150,13 @@ class _Comparison:
         return gone
 
     def _is_forgotten(self, record: Expected) -> bool:
-        """Whether only the source has it still."""
+        """Whether only the source still has the record, since it was forgotten."""
         return (
             not record.staged and self._allowed.reason(record.offset, kinds.FORGOTTEN) is not None
         )
 
     def _is_superseded(self, record: Expected) -> bool:
-        """Whether compaction may have removed it at the target."""
+        """Whether compaction may have removed the record at the target."""
         kept = self._allowed.last_of_key
         return kept is not None and record.offset not in kept
 
@@ -174,7 +173,7 @@ class _Comparison:
             record = self._records[at]
             if not record.targets:
                 if self._is_forgotten(record):
-                    continue  # it was counted where the source was compared with the stage
+                    continue  # counted when the source was compared with the stage
                 if self._excuse(at, kinds.GIVEN_UP, kinds.PARKED, kinds.FORGOTTEN):
                     continue
             elif (
@@ -200,7 +199,7 @@ class _Comparison:
                 yield at, digest
 
     def _compare_target(self, expected: list[Expected], got: list[tuple[int, bytes]]) -> None:
-        """First as sets; then the order of what both have, and where the map says that it is."""
+        """Compare as sets, then the order of common records and their offsets by the map."""
         extra, missing = extra_records(expected, got), missing_records(expected, got)
         surplus = set(extra)
         for record in missing.values():
@@ -209,7 +208,7 @@ class _Comparison:
                 self._tell(kinds.CONTENT, record.offset, "", place)
                 del extra[place]
             elif not record.targets:
-                if record.staged:  # else it was reported that the stage lacks it
+                if record.staged:  # else reported as missing in the stage
                     self._tell(kinds.NOT_MAPPED, record.offset, "it is not at the target either")
             elif self._is_superseded(record):
                 self._excused[kinds.SUPERSEDED] += 1
@@ -234,7 +233,7 @@ class _Comparison:
                 )
 
     def _tell_order(self, both: list[Expected], there: list[tuple[int, bytes]]) -> None:
-        """Both have the same records."""
+        """Report records out of order or of place; both sides have the same records."""
         pairs = list(zip(both, there, strict=True))
         moved = [(record, at) for record, (at, digest) in pairs if record.digest != digest]
         if moved:
@@ -250,7 +249,7 @@ class _Comparison:
 
 
 def _joined(differences: Iterable[Difference], ranks: Mapping[int, int]) -> Iterator[Difference]:
-    """Neighbours of one kind and detail as one; `ranks` number the records by offset."""
+    """Join neighbours of one kind and detail; `ranks` number the records by offset."""
     last: Difference | None = None
     for difference in differences:
         if (

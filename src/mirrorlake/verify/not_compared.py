@@ -16,7 +16,7 @@ PAUSED, REFUSED, STOPPED = "paused", "refused", "stopped"
 NO_ANSWER, INTERRUPTED, DIFFERED = "no_answer", "interrupted", "differed"
 GONE = "{} when it was compared, and the stage has it no more"
 NO_WORD = "the source does not say what it has of it"
-#: Incidents that hold no record up.
+#: Incidents that do not hold records up.
 _HARMLESS = frozenset(
     {
         *("content_differs", "landing_gap", "acls_left", "upkeep_failed", "other_writer"),
@@ -27,8 +27,8 @@ _HARMLESS = frozenset(
 
 @dataclass(frozen=True)
 class NotCompared:
-    """Source offsets `first` to `last`, inclusive (None: it is not known up to where), that were
-    not compared."""
+    """Source offsets `first` to `last`, inclusive (None: the end is unknown), that were not
+    compared."""
 
     topic: str
     partition: int
@@ -39,7 +39,7 @@ class NotCompared:
     detail: str = ""
 
     def row(self, flow: str) -> dict[str, Any]:
-        """It as an answer has it."""
+        """The stretch as an answer shows it."""
         return {
             "flow": flow,
             "topic": self.topic,
@@ -56,13 +56,13 @@ class NotCompared:
 class PartitionFacts:
     """What is known of one partition.
 
-    `compared` is up to where it is compared. `staged` is what the stage holds, `left_out` gives the
-    source offsets of a generation that a flow leaves out on purpose. `landed` is up to where
-    landing has come in the living generation. `source` are the start and the end of the source's
-    log, None where that is not known; `same` is False where the topic there is another one than the
-    staged one. `begins` is where the flow's part of the living generation begins, and `first` the
-    first offset of that which is compared or staged; None: nothing of it is. `passed_over` is what
-    the stage lacks of it for a reason that is noted.
+    `compared` is where comparison has come to. `staged` is what the stage holds; `left_out` gives
+    the source offsets of a generation that a flow leaves out on purpose. `landed` is where landing
+    has come to in the living generation. `source` has the start and the end of the source's log,
+    None if unknown; `same` is False if the topic there is not the staged one. `begins` is where the
+    flow's part of the living generation begins, and `first` the first offset of that generation
+    that is compared or staged; None: none is. `passed_over` are offsets that the stage lacks for a
+    noted reason.
     """
 
     key: TopicAndPartition
@@ -108,9 +108,9 @@ def maybe_not_staged(known: PartitionFacts) -> NotCompared | None:
 
 
 def maybe_skipped(known: PartitionFacts) -> NotCompared | None:
-    """The first stretch of the source's log in front of all that is compared or staged which was
-    not left out on purpose: landing begins where a log does, or notes what it passes over. Whether
-    a record is in it has to be looked up: markers, and what compaction left, are none."""
+    """The first stretch of the source's log in front of all compared or staged offsets that was not
+    left out on purpose: landing begins where a log does, or notes what it passes over. Whether it
+    holds a record must be looked up: there may be only markers, or gaps that compaction left."""
     if known.source is None or known.first is None or not known.same:
         return None
     generation, (start, end) = known.landed.generation, known.source
@@ -124,8 +124,8 @@ def reasons(
     incidents: Iterable[Mapping[str, Any]],
     pauses: Callable[[str], bool],
 ) -> Iterator[tuple[NotCompared, tuple[str, str] | None]]:
-    """Each stretch with its `reason`; `pauses` says of topics whether the flow leaves them alone.
-    Thousands of partitions may wait, each with an incident of its own."""
+    """Each stretch with its `reason`; `pauses` tells whether the flow pauses a topic. Thousands of
+    partitions may wait, each with an incident of its own."""
     by_place: defaultdict[tuple[str | None, int | None], list[Mapping[str, Any]]]
     by_place = defaultdict(list)
     for row in incidents:
@@ -140,9 +140,9 @@ def reasons(
 def reason(
     stretch: NotCompared, incidents: Sequence[Mapping[str, Any]], paused: bool
 ) -> tuple[str, str] | None:
-    """Why records were not brought, and what is known of that; None where nothing is in their way.
-    `incidents` are those of the flow that are open or were resolved with `stop`: `kind`, `topic`,
-    `partition`, `generation`, `open`. `paused`: the flow leaves the topic alone."""
+    """Why records were not replicated, with a detail; None if nothing holds them up. `incidents`
+    are the flow's open ones and those resolved with `stop`: `kind`, `topic`, `partition`,
+    `generation`, `open`. `paused`: the flow pauses the topic."""
     about = [row for row in incidents if _is_about(row, stretch)]
     if stops := [row["kind"] for row in about if not row["open"]]:
         return STOPPED, f"decided of {stops[0]}"
@@ -156,7 +156,7 @@ def reason(
 
 
 def on_its_way(stretch: NotCompared, runs: bool) -> NotCompared:
-    """Records that nothing holds up, once it is known whether some process runs the flow."""
+    """The stretch, which nothing holds up, once it is known whether a process runs the flow."""
     if runs:
         return replace(stretch, reason=IN_FLIGHT, detail="the flow is running")
     return replace(stretch, detail="no process that runs the flow continuously is known")
@@ -169,5 +169,5 @@ def _is_about(row: Mapping[str, Any], stretch: NotCompared) -> bool:
         stretch.partition,
         stretch.generation,
     ):
-        return False  # what was decided of one generation says nothing about another
+        return False  # a decision about one generation says nothing about another
     return row["topic"] in (None, stretch.topic)

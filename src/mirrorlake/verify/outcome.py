@@ -1,4 +1,4 @@
-"""What came of a comparison: added up range by range, and flow by flow. Pure."""
+"""The outcome of a comparison: added up by range and by flow. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from typing import Any
 from mirrorlake.verify.not_compared import NotCompared
 from mirrorlake.verify.verdict import SUPERSEDED, TARGET_GONE, WHOLE
 
-#: How many rows of `audits` an outcome keeps, the newest ones.
+#: How many rows of `audits` an outcome keeps: the newest ones.
 MOST_ROWS = 20_000
 
 
@@ -17,10 +17,10 @@ class Outcome:
     """What was compared: ranges, records (of the stage), how many of these are in ranges without a
     difference, and how many were left out, by reason.
 
-    `rows` are those of `audits`, `topics` the names, at either side, of what was looked at.
-    `dropped_ranges` are those of which the rows are not kept, and `unlisted_differences` the ones
-    that ranges with very many do not list. `held_up` is what was not compared, by flow;
-    `on_the_way` what of that may be on its way, until that is looked up.
+    `rows` are those of `audits`; `topics` are the names of compared topics, at both sides.
+    `dropped_ranges` counts ranges whose rows are not kept, and `unlisted_differences` those that
+    ranges with very many do not list. `held_up` is what was not compared, by flow; `on_the_way` may
+    be on its way, until that is looked up.
     """
 
     ranges: int = 0
@@ -39,12 +39,12 @@ class Outcome:
 
     @property
     def proven_before(self) -> int:
-        """How many records needed no comparison any more."""
+        """How many records were proven already and needed no comparison."""
         return sum(self._before.values())
 
     def note_proven_before(self, flow: str, count: int) -> None:
-        """Take over how many records of a flow were proven; who watches asks each time, and what is
-        proven meanwhile was not before."""
+        """Note how many records of a flow were proven before. Only the first call counts: `watch`
+        calls again, and what it has proven meanwhile was not proven before."""
         self._before.setdefault(flow, count)
 
     @property
@@ -60,14 +60,14 @@ class Outcome:
         return sorted(rows, key=lambda row: (*_place(row), row["generation"], row["first_offset"]))
 
     def add_gone(self, gone: Iterable[dict[str, Any]]) -> None:
-        """Take over differences of partitions whose target is gone; who watches sees them each
+        """Add differences of partitions whose target is gone; `watch` passes the same ones each
         time."""
         known = {_place(row) for row in self.differences if row["kind"] == TARGET_GONE}
         self.differences += [row for row in gone if _place(row) not in known]
         self.topics |= {row["topic"] for row in gone}
 
     def add(self, row: dict[str, Any], excused: Mapping[str, int]) -> None:
-        """Take over a range, by its row of `audits`."""
+        """Add a range, by its row of `audits`."""
         self.ranges += 1
         self.records += row["stage_count"]
         if row["verdict"] in WHOLE:
@@ -79,7 +79,7 @@ class Outcome:
         self.rows.append(row)
         self.unlisted_differences += row["untold_differences"]
         self.dropped_ranges += len(self.rows[:-MOST_ROWS])
-        del self.rows[:-MOST_ROWS]  # who watches goes on for days
+        del self.rows[:-MOST_ROWS]  # `watch` goes on for days
 
 
 def _place(row: Mapping[str, Any]) -> tuple[str, str, int]:

@@ -1,4 +1,4 @@
-"""One partition of a flow as it is compared, and what was compared of it before."""
+"""One partition of a flow as it is compared, and earlier comparisons of it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,8 +14,8 @@ ExtentRow = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Audited:
-    """A stretch of source offsets that was compared before, what came of that, and up to where the
-    target's log was read for it."""
+    """A stretch of source offsets that was compared before, the verdict, and the last offset of the
+    target's log that was read for it."""
 
     extent: Extent
     proven: bool
@@ -26,12 +26,12 @@ class Audited:
 
 @dataclass(frozen=True)
 class PartitionScope(InGeneration):
-    """One partition of a flow that has something to compare.
+    """One partition of a flow with something to compare.
 
-    Offsets `first` to `end` (exclusive) are those that the flow is done with: they are mapped, or
-    left out on purpose. `target_first` is where the flow began at the target, `target_end`
-    (exclusive) up to where its log is known to belong to the flow. `asks_source` is False where the
-    source's topic is another one than the staged one.
+    Offsets `first` to `end` (exclusive) are those that the flow has passed: they are mapped, or
+    left out on purpose. `target_first` is where the flow began at the target; up to `target_end`
+    (exclusive) the target's log is known to belong to the flow. `asks_source` is False if the
+    source's topic is not the staged one.
     """
 
     topic: str
@@ -54,8 +54,8 @@ class PartitionScope(InGeneration):
 
 
 def newest_extents(extents: Iterable[ExtentRow]) -> list[ExtentRow]:
-    """Of each partition what is mapped of the newest generation of its topic, in the target topic
-    that got it last."""
+    """The map's extent of each partition, in the newest generation of its topic and the target
+    topic that got it last."""
     newest: dict[TopicAndPartition, ExtentRow] = {}
     for row in extents:
         known = newest.get((row["topic"], row["partition"]))
@@ -66,5 +66,5 @@ def newest_extents(extents: Iterable[ExtentRow]) -> list[ExtentRow]:
 
 
 def first_staged(staged: PartitionRanges | None, generation: int) -> int | None:
-    """The first offset of a generation that the stage holds; None: nothing of it."""
+    """The first offset of a generation in the stage; None if the stage has none of it."""
     return None if staged is None else staged.first_of(generation)

@@ -1,4 +1,4 @@
-"""From what there is of a flow to ranges that tasks can compare: which ones, in which files, mapped
+"""Plans ranges that tasks can compare from what a flow has: which ranges, in which files, mapped
 where."""
 
 from collections import defaultdict
@@ -26,9 +26,9 @@ _STRETCHES = "target_topic STRING, target_partition INT, first BIGINT, last BIGI
 
 @dataclass(frozen=True)
 class Choice:
-    """What is to be compared of what there is: source offsets `first` to `last` (inclusive; None:
-    no bound), what was brought to the target since a time, `sample` as a share of the ranges, with
-    `again` what was proven before, and with `differing` what differed before."""
+    """What to compare of all there is: source offsets `first` to `last` (inclusive; None: no
+    bound), what was replicated since a time, `sample` as a share of the ranges. With `again` also
+    what was proven before, with `differing` what differed before."""
 
     first: int | None = None
     last: int | None = None
@@ -45,15 +45,15 @@ class Choice:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A partition, and the ranges of it that are to be compared."""
+    """A partition with the ranges of it to compare."""
 
     scope: PartitionScope
     extents: list[Extent]
 
 
 def choose(scope: FlowScope, partitions: Iterable[PartitionScope], choice: Choice) -> list[Chosen]:
-    """The ranges of each partition that are to be compared; what is proven is left out, unless
-    `again`, and so is what the source may not be asked about."""
+    """The ranges of each partition to compare; proven ones are left out, unless `again`, and so are
+    partitions that the source may have but does not report."""
     since = _since(scope, choice.since)
     chosen = []
     for partition in partitions:
@@ -75,8 +75,8 @@ def choose(scope: FlowScope, partitions: Iterable[PartitionScope], choice: Choic
 
 
 def _sampled(partition: PartitionScope, extents: list[Extent], share: float) -> list[Extent]:
-    """A part of some ranges, and all that differed before: the answer would else be that nothing
-    differs."""
+    """A sample of some ranges, and all that differed before: otherwise the answer would be that
+    nothing differs."""
     differed = {one.extent[0] // RANGE_OFFSETS for one in partition.audited if not one.proven}
     kept = {extent for extent in extents if extent[0] // RANGE_OFFSETS in differed}
     return sorted(kept.union(sampled(extents, f"{partition.topic}-{partition.partition}", share)))
@@ -91,8 +91,7 @@ def _since(scope: FlowScope, since: datetime | None) -> dict[PartitionGeneration
 
 
 def _grown_tail(partition: PartitionScope, first: int, last: int) -> list[Extent]:
-    """The last stretch once more, where all is proven and the target's log has grown behind it all
-    the same."""
+    """The last stretch again, if all is proven but the target's log has grown behind it."""
     newest = max(partition.audited, key=lambda one: one.extent[1], default=None)
     if newest is None or newest.extent[1] != last or newest.extent[0] < first:
         return []
@@ -100,8 +99,8 @@ def _grown_tail(partition: PartitionScope, first: int, last: int) -> list[Extent
 
 
 def ranges_of(scope: FlowScope, index: StageIndex, wave: Sequence[Chosen]) -> list[Range]:
-    """Make some partitions' ranges ready to be compared: with their part of the map, and the files
-    to read."""
+    """Prepare some partitions' ranges for comparison: add their part of the map, and the files to
+    read."""
     maps = _maps(scope, wave)
     ranges = []
     for chosen in wave:
@@ -149,8 +148,8 @@ def _of_range(allowed: Allowances, first: int, last: int) -> Allowances:
 def _maps(
     scope: FlowScope, wave: Sequence[Chosen]
 ) -> Mapping[TopicAndPartition, tuple[list[Segment], int | None]]:
-    """Of each partition the segments between its first and its last offset in a wave, in order, and
-    the target offset behind what is mapped before them."""
+    """For each partition, the segments between its first and last offset in a wave, in order, and
+    the target offset behind the records mapped before them."""
     asked = [
         (*one.scope.place, one.scope.target_topic, one.extents[0][0], one.extents[-1][1])
         for one in wave
@@ -185,7 +184,7 @@ def _reached(segments: Sequence[Segment], offset: int, before: int) -> int:
 
 
 def _with_others(scope: FlowScope, ranges: Sequence[Range]) -> Iterator[Range]:
-    """Tell ranges of topics that other flows write to as well what those wrote."""
+    """Add to ranges of shared target topics what other flows wrote there."""
     shared = [range_ for range_ in ranges if range_.target_topic in scope.shared_targets]
     others: dict[tuple[str, int], list[Extent]] = defaultdict(list)
     if shared:
@@ -208,7 +207,7 @@ def _with_others(scope: FlowScope, ranges: Sequence[Range]) -> Iterator[Range]:
 
 
 def waves(chosen: Iterable[Chosen], max_ranges: int) -> Iterator[list[Chosen]]:
-    """Cut the work into parts of about `max_ranges` ranges; of one partition they stay in order."""
+    """Cut the work into parts of about `max_ranges` ranges; those of a partition stay in order."""
     wave: list[Chosen] = []
     room = max_ranges
     for one_chosen in chosen:

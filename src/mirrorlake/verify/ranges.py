@@ -1,5 +1,4 @@
-"""Which ranges of source offsets are compared, cut so that the same ones come out each time.
-Pure."""
+"""Which ranges of source offsets are compared, cut at the same offsets each time. Pure."""
 
 import zlib
 from bisect import bisect_right
@@ -7,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from mirrorlake.offsets.ranges import NO_END
 
-#: Offsets of a range. Ranges begin and end at multiples of it, or where there is nothing more.
+#: Offsets per range. Ranges begin and end at multiples of it, or at the ends of an extent.
 RANGE_OFFSETS = 100_000
 
 Extent = tuple[int, int]
@@ -26,7 +25,7 @@ def cut(extents: Iterable[Extent], size: int = RANGE_OFFSETS) -> list[Extent]:
 
 
 def without(wanted: Extent, done: Iterable[Extent]) -> list[Extent]:
-    """What of an extent is not covered by others."""
+    """The parts of an extent that others do not cover."""
     left, (first, last) = [], wanted
     for begin, end in sorted(done):
         if begin > first and first <= last:

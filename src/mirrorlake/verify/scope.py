@@ -1,5 +1,5 @@
-"""What there is to compare of a flow, by the tables and the clusters: partitions, how far they are
-mapped, what may differ there, and what was proven before."""
+"""What a flow has to compare, by the tables and the clusters: partitions, how far they are mapped,
+what may differ there, and what was proven before."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -46,23 +46,22 @@ from mirrorlake.verify.verdict import Allowances
 
 
 class FlowScope:
-    """What there is to compare of one flow, asked once.
+    """What one flow has to compare, queried once.
 
-    The target is asked before the map is read: what lies in front of the end that it reports is
-    then in the map, or in the metadata of the positions that it reports (`target_positions`), or
-    not of the flow.
+    The target is queried before the map is read. So a record in front of the end that it reports is
+    in the map, or in the metadata of the positions that it reports (`target_positions`), or not the
+    flow's.
 
-    `source_partitions` are those that the flow selects at its source now, `selected` their topics
-    and those that the stage may still have; `source_bounds` the start and the end of each log whose
-    leader says them, and `hidden` the topics that may be there, and may not be described. `floors`
-    is where the flow goes on behind its map: (generation, source
-    offset).
+    `source_partitions` are those that the flow selects at its source now; `selected` are their
+    topics and those that the stage may still have. `source_bounds` has the start and the end of
+    each log whose leader reports them, and `hidden` the topics that may exist but may not be
+    described. `floors` is where the flow continues behind its map: (generation, source offset).
     """
 
     def __init__(
         self, flow: ResolvedFlow, deployment: Deployment, wanted: Callable[[ExtentRow], bool]
     ) -> None:
-        """Ask. Raises ClusterUnusable."""
+        """Query both clusters and the lake. Raises ClusterUnusable."""
         self.flow, self.deployment = flow, deployment
         lake, connections = deployment.lake, deployment.connections
         self._lake = lake
@@ -83,7 +82,7 @@ class FlowScope:
         identities, missing = source.identities(sorted(topics))
         self._source_ids = {name: topic.topic_id for name, topic in identities.items()}
         self.hidden = frozenset(topics - identities.keys() - missing)
-        #: When what is known of the flow was compared last; None: nothing was.
+        #: When the flow's known ranges were last compared; None: never.
         self.audited_at: datetime | None = None
         self._audited = self._read_audits()
         self._removals = removals_from(lake, flow.source)
@@ -116,7 +115,7 @@ class FlowScope:
         )
 
     def _ask_target(self, target: ClusterAdmin, wanted: Callable[[ExtentRow], bool]) -> None:
-        """What the target has, and how far it says that the flow is."""
+        """Query what the target has, and how far it reports the flow to be."""
         flow = self.flow
         names = {(row["target_topic"], row["partition"]) for row in self._extents(wanted)}
         try:
@@ -133,8 +132,7 @@ class FlowScope:
             raise ClusterUnusable(message, alias=flow.target) from error
 
     def partitions(self, index: StageIndex) -> list[PartitionScope]:
-        """Every partition of which the stage holds something that the flow is done with, in
-        order."""
+        """Each partition of which the stage holds records that the flow has passed, in order."""
         staged = index.topics(self.flow.source)
         rows = {(row["topic"], row["partition"]): row for row in self._rows}
         for topic in self.selected & staged.keys():
@@ -154,13 +152,13 @@ class FlowScope:
         return known is None or self._source_ids.get(topic) == known.topic_id
 
     def is_hidden(self, partition: PartitionScope) -> bool:
-        """Whether the source may have of a partition what was staged, and does not tell: nothing
-        can be proven of it, and what comes of the stage alone would count as proven for good."""
+        """Whether the source may still have a partition's staged records but does not report them.
+        They cannot be proven, but a verdict by the stage alone would count as proven for good."""
         living = partition.generation == self._generations.generation(partition.key)
         return living and partition.topic in self.hidden
 
     def landed(self, key: TopicAndPartition, staged: PartitionRanges | None) -> GenerationOffset:
-        """Up to where landing has come; it had what was deleted since."""
+        """How far landing has come, counting records that were deleted since."""
         branch, generation = self._generations.branches.get(key), self._generations.generation(key)
         ends = [0 if branch is None or branch.generation != generation else branch.first]
         ends += [0 if staged is None else staged.ends().get(generation, 0)]
@@ -180,8 +178,8 @@ class FlowScope:
     def differed(
         self, compared: Iterable[PartitionScope]
     ) -> Iterator[tuple[PartitionGeneration, Extent, str]]:
-        """Source offsets that differed when they were compared, and how, of which the stage has
-        nothing any more: nothing can prove them now."""
+        """Source offsets that differed when they were compared, with the verdict, and that the
+        stage no longer has: nothing can prove them now."""
         firsts = {one.place: one.first for one in compared}
         for row in self._rows:
             place, generation = MirroredPartition.from_row(row), PartitionGeneration.from_row(row)
@@ -193,8 +191,8 @@ class FlowScope:
                     yield generation, (one.extent[0], min(one.extent[1], below - 1)), one.verdict
 
     def passed_over(self, key: TopicAndPartition) -> list[Extent]:
-        """Source offsets of the living generation that the stage lacks for a reason that is noted:
-        deleted by `maintain`, passed over by landing, given up by an operator."""
+        """Source offsets of the living generation that the stage lacks for a noted reason: deleted
+        by `maintain`, passed over by landing, or given up by an operator."""
         place = PartitionGeneration(*key, self._generations.generation(key))
         return [extent for places in self._left_out.values() for extent in places.get(place, ())]
 
@@ -223,9 +221,9 @@ class FlowScope:
     def _passed(
         self, key: TopicAndPartition, row: ExtentRow | None, staged: PartitionRanges
     ) -> ExtentRow | None:
-        """What a row of the map would say of a partition that the flow is done with up to a
-        position, and has mapped nothing of in the generation of that: all that it has there are
-        echoes, or parked records. Else None."""
+        """The row of the map for a partition that the flow has passed up to a position without
+        mapping a record of that generation: all its records there are echoes or parked. Else
+        None."""
         target_topic, number = self.flow.target_topic(key[0]), self._target_generation(key[0])
         noted = self._noted.get(target_topic, ())
         position = self._own_position(key, target_topic)
@@ -291,8 +289,8 @@ class FlowScope:
         )
 
     def _first(self, row: ExtentRow, staged: PartitionRanges | None) -> int | None:
-        """The first offset that is mapped and not noted to have left the stage, or else that is
-        staged; None: there is none."""
+        """The first offset that is mapped and not noted as gone from the stage, or else the first
+        staged one; None: there is none."""
         place, first = PartitionGeneration.from_row(row), first_staged(staged, row["generation"])
         gone = [*self._left_out[kinds.STAGE_TRIMMED].get(place, ())]
         if gone:
@@ -302,7 +300,7 @@ class FlowScope:
         return lacking[0][0] if lacking else first
 
     def _own_position(self, key: TopicAndPartition, target_topic: str) -> TargetPosition | None:
-        """What the target has committed for a source partition, in this lake's generations."""
+        """The target's committed position of a source partition, in this lake's generations."""
         position = self._positions.get((target_topic, key[1]))
         noted = tuple((one.number, one.topic_id) for one in self._noted.get(target_topic, ()))
         return None if position is None else position.own(self._ids.ids(key), noted)
@@ -315,7 +313,7 @@ class FlowScope:
         left_out[kinds.FORGOTTEN] = self._forgotten.get(place)
         parked = self._parked.within(MirroredPartition.from_row(row), 0, NO_END)
         left_out[kinds.PARKED] = OffsetRanges(parked)
-        heartbeats = row["target_topic"] == HEARTBEATS  # the target's own go there, too
+        heartbeats = row["target_topic"] == HEARTBEATS  # the target's own go there too
         return Allowances(
             source_compacts=compacts(source),
             target_compacts=compacts(target),

@@ -12,9 +12,9 @@ import numpy as np
 class Side:
     """The records of one side: offsets, timestamps (ms), and the digest of each (`digest.py`).
 
-    `echo`: the record has been on the target already. `own`: it says that it came from the source.
-    Both are empty for flows without provenance. `sent`: of records that librdkafka cannot send as
-    they are, the digest of what is sent instead, by their own.
+    `echo`: the record was on the target before. `own`: it is marked as coming from the source. Both
+    are empty for flows without provenance. `sent`: for records that librdkafka cannot send
+    unchanged, the digest of the form sent instead, by their own.
     """
 
     offsets: np.ndarray
@@ -25,7 +25,7 @@ class Side:
     sent: Mapping[bytes, bytes] = field(default_factory=dict)
 
     def in_order(self) -> "Side":
-        """The same by rising offsets, as the stage is read where its files are not in order."""
+        """The same side by rising offsets; files of the stage may be out of order."""
         if len(self.offsets) < 2 or bool(np.all(self.offsets[1:] >= self.offsets[:-1])):
             return self
         at = np.argsort(self.offsets, kind="stable")
@@ -37,7 +37,7 @@ class Side:
 
 @dataclass
 class Expected:
-    """A record that there should be. `targets` are the offsets that the map says, mostly one."""
+    """A record that should exist. `targets` are its target offsets by the map, usually one."""
 
     offset: int
     digest: bytes
@@ -51,8 +51,8 @@ Mapped = tuple[np.ndarray, np.ndarray]
 
 
 def extra_records(expected: Iterable[Expected], got: list[tuple[int, bytes]]) -> dict[int, bytes]:
-    """Target offsets of what is there more often than it should be; rather those that the map does
-    not know."""
+    """Target offsets of records that are there more often than expected, preferably unmapped
+    ones."""
     surplus = Counter(digest for _, digest in got)
     surplus.subtract(Counter(record.digest for record in expected))
     mapped = {at: record.digest for record in expected for at in record.targets[:1]}
@@ -68,8 +68,8 @@ def extra_records(expected: Iterable[Expected], got: list[tuple[int, bytes]]) ->
 
 
 def missing_records(expected: list[Expected], got: list[tuple[int, bytes]]) -> dict[int, Expected]:
-    """By source offset, what is there less often than it should be; rather what is not where the
-    map says."""
+    """By source offset, records that are there less often than expected, preferably those that are
+    not where the map says."""
     surplus = Counter(record.digest for record in expected)
     surplus.subtract(Counter(digest for _, digest in got))
     there = dict(got)

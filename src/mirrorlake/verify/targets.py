@@ -1,5 +1,5 @@
-"""Which target topics of a flow are still the ones that it wrote to, and have what it wrote: proofs
-of others say nothing."""
+"""Which target topics of a flow are still the ones that it wrote to, with all that it wrote: proofs
+of other topics say nothing."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,11 +26,10 @@ _LOST = "{} is not there any more, or is not the topic that the flow wrote to"
 
 @dataclass(frozen=True)
 class Targets:
-    """What came of a comparison of ids. `gone` has a difference for each partition of which the map
-    has records in a target topic that is not there any more. `closed` are the source topics whose
-    records cannot be compared: those, topics that an operator has stopped, and such as the flow no
-    longer selects and whose mirror is gone. `not_compared` says so of those that are selected, and
-    of which `gone` says nothing."""
+    """The result of comparing ids. `gone` has a difference for each partition of which the map has
+    records in a lost target topic. `closed` are the source topics whose records cannot be compared:
+    those, topics that an operator has stopped, and topics that the flow no longer selects and whose
+    mirror is gone. `not_compared` lists those that are selected and not in `gone`."""
 
     gone: list[dict[str, Any]]
     closed: frozenset[str]
@@ -39,8 +38,8 @@ class Targets:
 
 @dataclass(frozen=True)
 class KnownLoss(InGeneration):
-    """Source offsets from `first` on that a target has lost: when that was decided about, or found
-    where it was not."""
+    """Source offsets from `first` on that a target has lost; `at` is when that was decided about,
+    or found where no decision was made."""
 
     topic: str
     partition: int
@@ -56,7 +55,7 @@ class KnownLoss(InGeneration):
 
 
 def losses_of(lake: Lake, flow: str) -> set[KnownLoss]:
-    """What target topics of a flow have lost, though they are the same ones."""
+    """What a flow's target topics have lost, although their ids are unchanged."""
     return {
         KnownLoss(**{**row, "at": row["at"].replace(tzinfo=timezone.utc)})
         for row in lake.ask("verify_losses", flow=flow)
@@ -66,9 +65,8 @@ def losses_of(lake: Lake, flow: str) -> set[KnownLoss]:
 def compared_targets(
     flow: ResolvedFlow, deployment: Deployment, wanted: Callable[[Mapping[str, Any]], bool]
 ) -> Targets:
-    """Compare the ids of a flow's target topics with those that were noted; what is new to the lake
-    is reported as `run` does it. `wanted` is asked with `topic` and `target_topic`. Raises
-    ClusterUnusable."""
+    """Compare the ids of a flow's target topics with the noted ones; report new losses as `run`
+    does. `wanted` gets `topic` and `target_topic`. Raises ClusterUnusable."""
     lake, target = deployment.lake, deployment.connections.admin(flow.target)
     generations = TargetGenerations(lake, flow.name, target, Incidents(lake))
     names = {
@@ -103,13 +101,12 @@ def compared_targets(
 
 
 def _not_compared(topic: str, reason: str, detail: str) -> NotCompared:
-    """All of a topic."""
+    """The stretch for a whole topic."""
     return NotCompared(topic, 0, 0, first=0, last=None, reason=reason, detail=detail)
 
 
 def _gone(flow: str, lake: Lake, lost: Mapping[str, str]) -> list[dict[str, Any]]:
-    """A difference for each partition: `offset_map` has records of it, and the topic that had them
-    is gone."""
+    """A difference for each partition of which `offset_map` has records in a topic that is gone."""
     return [
         {
             "flow": flow,

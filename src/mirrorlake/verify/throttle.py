@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 
 class Throttle:
-    """Lets so many bytes a second through (None: any); of what was not used in time at most a
-    second's worth is kept. `clock` gives seconds, and `wait` waits for some."""
+    """Lets so many bytes per second through (None: no limit); at most one second's worth of unused
+    bytes is saved up. `clock` returns seconds, and `wait` waits for some."""
 
     def __init__(
         self, bytes_per_s: float | None, clock: Callable[[], float], wait: Callable[[float], object]
@@ -14,7 +14,7 @@ class Throttle:
         self._free_at = clock()
 
     def took(self, size: int) -> None:
-        """Say that `size` bytes were read; waits until the next ones may be."""
+        """Count `size` bytes as read; wait until the next ones may be read."""
         if not self._rate:
             return
         now = self._clock()

@@ -1,5 +1,5 @@
-"""What a comparison is given, and what it says: kinds of differences, what may differ and why,
-verdicts. Pure."""
+"""The input and output of a comparison: kinds of differences, what may differ and why, verdicts.
+Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from mirrorlake.offsets.spans import Extents
 MISSING, TWICE, CONTENT, ORDER = "missing_at_target", "twice_at_target", "content", "order"
 FOREIGN, NOT_MAPPED, STAGE = "foreign_at_target", "not_mapped", "stage_differs"
 TARGET_GONE = "target_gone"
-#: What is no difference (docs/trust.md says what each means).
+#: Reasons for which records are excused (docs/trust.md says what each means).
 TRIMMED, TARGET_TRIMMED, STAGE_TRIMMED = "source_trimmed", "target_trimmed", "stage_trimmed"
 GIVEN_UP, PARKED, FORGOTTEN, ECHO = "given_up", "parked", "forgotten", "echo"
 SUPERSEDED, OTHERS = "superseded", "others"
 ALTERED_TIMESTAMP = "altered_timestamp"
-#: The verdict of a range without differences, and of which nothing was left to other reasons.
+#: The verdict of a range without differences, and no record excused as TRIMMED or SUPERSEDED.
 PROVEN = "proven"
 #: Verdicts of ranges without differences.
 WHOLE = (PROVEN, TRIMMED, SUPERSEDED)
@@ -30,19 +30,18 @@ class Allowances:
 
     Attributes:
         source_start: where the source's log begins now.
-        source_compacts, target_compacts: the topic is compacted there, so that records may be gone.
+        source_compacts, target_compacts: the topic is compacted there, so records may be gone.
         target_start: where the target's log begins now.
         target_keeps_from: records with an older timestamp (ms) may have been deleted by the target
             topic's retention; None: it deletes none.
-        target_keeps_deletions_ms: for how long a compacted target topic keeps a deletion (a null
-            value).
+        target_keeps_deletions_ms: how long a compacted target topic keeps a tombstone.
         last_of_key: the source offsets that compaction has to leave at the target; None: not looked
-            up.
+        up.
         left_out: source offsets by reason: GIVEN_UP, PARKED, FORGOTTEN, STAGE_TRIMMED.
-        others: ranges of target offsets that others wrote, or that this flow was just writing: what
-            of them its map does not have is not compared.
-        shared: what at the target does not say that it came from the source is another's.
-        others_anywhere: whatever the map does not know at the target may be another producer's.
+        others: ranges of target offsets that others wrote, or that this flow was just writing:
+        offsets in them that its map does not have are not compared.
+        shared: target records that are not marked as coming from the source are another's.
+        others_anywhere: any target offset that the map does not have may be another producer's.
     """
 
     source_start: int = 0
@@ -67,8 +66,8 @@ class Allowances:
 @dataclass(frozen=True)
 class Difference:
     """`count` records from source offset `first` to `last`, inclusive. `target_offset` is where the
-    first of them is, or should be, at the target. What is foreign there has the source offset of
-    the record behind which it lies."""
+    first of them is, or should be, at the target. A foreign record has the source offset of the
+    record behind which it lies."""
 
     kind: str
     first: int
@@ -80,17 +79,17 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a comparison: differences by source offset, and how many records were left out,
-    by reason."""
+    """The outcome of a comparison: differences by source offset, and counts of excused records by
+    reason."""
 
     differences: tuple[Difference, ...]
     excused: Mapping[str, int]
 
     @property
     def word(self) -> str:
-        """PROVEN; SUPERSEDED where the target has compacted away some of it, and has all that it
-        must have; TRIMMED where the stage equals the target and the source cannot be asked any more
-        for all of it; or the kind of the first difference."""
+        """PROVEN; SUPERSEDED if the target has compacted away some records, and has all that it
+        must have; TRIMMED if the stage equals the target but the source no longer has all of it; or
+        the kind of the first difference."""
         if self.differences:
             return self.differences[0].kind
         if self.excused.get(SUPERSEDED):

@@ -1,5 +1,5 @@
-"""Who compares ranges: this process where it is little, else Spark's executors; the same code in
-both."""
+"""Where ranges are compared: in this process if they are few, else in Spark's executors; both run
+the same code."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ _DIFFERENCE = pa.struct(
         *((name, pa.string()) for name in ("kind", "detail")),
     ]
 )
-#: What a task gives back of each range.
+#: What a task returns for each range.
 RESULT = pa.schema(
     [
         *((name, pa.int64()) for name in ("number", "bytes_read", "unlisted")),
@@ -53,9 +53,9 @@ NumberedRange = tuple[int, Range]
 
 
 class AuditWorkers:
-    """Compares ranges, `tasks` at a time: in tasks of Spark, by a `lake` and its session, else in
+    """Compares ranges, `tasks` at a time: with a `lake`, in tasks of its Spark session, else in
     threads of this process. `by_rows`: executors cannot open the stage's files, so Spark reads the
-    stage, and hands over its rows."""
+    stage and hands over its rows."""
 
     def __init__(
         self, lake: "Lake | None" = None, tasks: int | None = None, by_rows: bool = False
@@ -64,21 +64,21 @@ class AuditWorkers:
         self.tasks = tasks or min(4, os.cpu_count() or 1)
 
     def compare(self, clusters: Clusters, ranges: Sequence[Range]) -> list[Compared]:
-        """What came of each range, in the order given. `bytes_per_s` of the clusters is for all
-        together. Raises ClusterUnusable, FilesUnreadable, ReplicationError."""
+        """The results of ranges, in their order. `bytes_per_s` of the clusters is the limit for all
+        tasks together. Raises ClusterUnusable, FilesUnreadable, ReplicationError."""
         shared = share(clusters, min(self.tasks, len(ranges)))
         done = self._run(clusters.source, partial(_compare, shared), list(enumerate(ranges)))
         compared = {row["number"]: _compared(row) for row in done.checked().to_pylist()}
         lacking = [range_ for number, range_ in enumerate(ranges) if number not in compared]
         if lacking and not self._by_rows:
             raise ReplicationError(f"{len(lacking)} ranges were not compared; run verify again")
-        # the stage has nothing of them, so that no task was given them
+        # the stage has no rows of them, so no task was given them
         bare = [replace(range_, files=()) for range_ in lacking]
         left = iter(AuditWorkers(self._lake, self.tasks).compare(clusters, bare) if bare else ())
         return [compared.get(number) or next(left) for number in range(len(ranges))]
 
     def _run(self, source: str, task: Task[NumberedRange], ranges: Sequence[NumberedRange]) -> Done:
-        """Run a task over ranges, whose source's alias is given."""
+        """Run a task over ranges; `source` is the alias of their source."""
         if self._lake is None:
             return run_here(task, dealt(ranges, self.tasks), RESULT)
         from mirrorlake.produce.stage_rows import sorted_rows  # only a session's owner needs these
@@ -97,22 +97,22 @@ class AuditWorkers:
 
 
 def cores_of(spark: "SparkSession") -> int:
-    """How many tasks a session runs at a time, as Spark itself divides work by."""
+    """How many tasks a session runs at a time, by Spark's own default partitioning."""
     from pyspark.sql import functions as F
 
     return max(1, spark.range(0, 1_000_000).select(F.spark_partition_id()).distinct().count())
 
 
 def share(clusters: Clusters, tasks: int) -> Clusters:
-    """What each task may read, of what all may."""
+    """The clusters with one task's share of their limit."""
     if clusters.bytes_per_s is None:
         return clusters
     return replace(clusters, bytes_per_s=clusters.bytes_per_s / max(1, tasks))
 
 
 def _compare(clusters: Clusters, work: Work[NumberedRange]) -> Iterator[pa.RecordBatch]:
-    """The task: rows of RESULT. What the stage holds it reads itself where it is given no rows; it
-    reads a cluster on where a range begins that follows the one before."""
+    """The task: yields rows of RESULT. It reads the stage itself unless it is given rows, and
+    continues reading a cluster where one range follows another."""
     with closing(RangeReader(clusters)) as reader:
         for (number, range_), batches in work:
             staged = None if batches is None else map(as_records, batches)
