@@ -1,5 +1,5 @@
-"""ACLs of restored topics: those that applied to their topics at the source, as the lake has them,
-and no wider."""
+"""ACLs of restored topics: those that applied to their topics at the source, by the lake, and no
+wider."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ KIND = "acl"
 
 @dataclass(frozen=True)
 class AclsPlanned:
-    """What a restore does about ACLs: those it makes, and sentences about what it does not: what no
-    call restores is `left`, what the target does not take now is `untaken`."""
+    """What a restore does about ACLs: those it makes, and sentences about others: `left` is what no
+    call restores, `untaken` what the target does not take now."""
 
     create: tuple[Acl, ...] = ()
     left: tuple[str, ...] = ()
@@ -28,11 +28,11 @@ class AclsPlanned:
 def plan_restored_acls(
     states: Mapping[str, TopicState], names: Mapping[str, str], naming: Naming, admin: ClusterAdmin
 ) -> AclsPlanned:
-    """What is to be made; asks the target, and changes nothing. Raises ClusterUnreachable.
+    """What to make; queries the target, and changes nothing. Raises ClusterUnreachable.
 
-    An ACL on a prefix stays one where nothing but restored topics lies below it at the target, and
-    is written out for each of them elsewhere; so is one on all topics. `states` are of the restored
-    topics at the source, and `names` what they are called at the target, by `naming`.
+    An ACL on a prefix stays one if only restored topics lie below it at the target; otherwise it is
+    written out for each of them. The same holds for an ACL on all topics. `states` are of the
+    restored topics at the source, and `names` are their names at the target, by `naming`.
     """
     left = [
         f"ACLs of topic {topic} are not restored: cluster {naming.source} did not report them"

@@ -1,9 +1,8 @@
-"""What compaction would leave of some ranges of the stage: the last value of each key of a
-partition, by Spark.
+"""The records that compaction would leave of some ranges of the stage: the last value of each key
+of a partition, by Spark.
 
-Which records these are depends on the ranges alone, so it is the same whenever it is asked. As
-finding it takes a pass over all keys, and batches are many, the coordinates are written down once
-in each process.
+They depend only on the ranges, so every query gives the same ones. Since finding them takes a pass
+over all keys, and batches are many, each process writes their coordinates down once.
 """
 
 import shutil
@@ -22,8 +21,8 @@ _PLACE = ("topic", "partition", "generation", "offset")
 
 
 class Compaction:
-    """The records that are left of some ranges of one source cluster. Of a key whose last value is
-    none (a tombstone) none is; records without a key are all left."""
+    """The records that are left of some ranges of one source cluster. A key whose last value is
+    null (a tombstone) leaves none; all records without a key are left."""
 
     def __init__(self, lake: Lake, ranges: Sequence[StagedRange], folder: Path) -> None:
         """`folder` is where the coordinates are written down: one that the workers of the session
@@ -31,7 +30,7 @@ class Compaction:
         self._lake, self._ranges, self._folder = lake, ranges, folder
 
     def counts(self) -> dict[PartitionGeneration, int]:
-        """How many are left of each generation of a partition."""
+        """How many records are left of each generation of a partition."""
         rows = self._left().groupBy("topic", "partition", "generation").count().collect()
         return {
             PartitionGeneration(row["topic"], row["partition"], row["generation"]): row["count"]
@@ -39,20 +38,20 @@ class Compaction:
         }
 
     def write(self) -> None:
-        """Write their coordinates down, for `select`."""
+        """Write the coordinates of the left records, for `select`."""
         self._folder.parent.mkdir(parents=True, exist_ok=True)
         self._left().write.mode("overwrite").parquet(str(self._folder))
 
     def select(self, rows: DataFrame) -> DataFrame:
-        """Those of some rows of `records` that are left."""
+        """The left ones of some rows of `records`."""
         return rows_at(rows, self._lake.spark.read.parquet(str(self._folder)))
 
     def forget(self) -> None:
-        """Delete what was written down."""
+        """Delete the written coordinates."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _left(self) -> DataFrame:
-        """Their coordinates."""
+        """The coordinates of the left records."""
         stretches = [(0, (one.place, one.first, one.last)) for one in self._ranges]
         rows = rows_within(self._lake, self._ranges[0].source_cluster, stretches).select(
             "topic",

@@ -1,4 +1,4 @@
-"""Configs of restored topics: what was set on them at the source, but for what would delete
+"""Configs of restored topics: those set on them at the source, except those that would delete
 restored records. Pure."""
 
 from collections.abc import Mapping
@@ -17,8 +17,8 @@ RETENTION_MS, RETENTION_BYTES = "retention.ms", "retention.bytes"
 
 @dataclass(frozen=True)
 class ConfigsPlanned:
-    """What a restore does about configs: changes, refused ones too, and sentences about what is
-    `kept` off on purpose, and what no call restores (`left`)."""
+    """What a restore does about configs: changes, refused ones too, and sentences about what is not
+    set on purpose (`kept`) and what no call restores (`left`)."""
 
     changes: tuple[ConfigChange, ...]
     kept: tuple[str, ...]
@@ -39,7 +39,7 @@ class Restored:
 def plan_restored(
     states: Mapping[str, TopicState], topics: Mapping[str, Restored], now_ms: int
 ) -> ConfigsPlanned:
-    """What is to be set on restored topics, by source topic, and is not yet."""
+    """What to set on restored topics, by source topic, that is not set yet."""
     changes: list[ConfigChange] = []
     kept_off, left = list[str](), list[str]()
     for topic, restored in sorted(topics.items()):
@@ -67,8 +67,7 @@ def plan_restored(
 
 
 def _deletes(key: str, value: str | None, oldest_ms: int | None, now_ms: int) -> bool:
-    """Whether a topic's retention may delete what was restored. What is not set on the topic is its
-    cluster's."""
+    """Whether a topic's retention may delete restored records. An unset value is the cluster's."""
     if oldest_ms is None or value == "-1" or (value is None and key == RETENTION_BYTES):
         return False
     return key == RETENTION_BYTES or value is None or oldest_ms < now_ms - int(value)

@@ -1,8 +1,8 @@
-"""What is to be restored, and up to where: which ranges of the stage that is. Pure.
+"""What is to be restored: which ranges of the stage, up to which ends. Pure.
 
-A topic that was deleted and made again is restored as it was last: of its newest generation that
-has records below the cut. A partition whose log went back, and so began a generation by itself, has
-the records of the one before up to where it did.
+A topic that was deleted and made again is restored as it was last: from its newest generation with
+records below the cut. A partition whose log went back, and so began a generation by itself, has the
+records of the one before up to that offset.
 """
 
 from collections import defaultdict
@@ -16,14 +16,14 @@ from mirrorlake.offsets.generations import Begun, SourceGenerations
 from mirrorlake.offsets.partition_ranges import PartitionRanges, StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 
-#: Ends of generations of partitions: the offset behind the last one that is restored.
+#: Ends of partitions' generations: the offset behind the last one that is restored.
 GenerationEnds = Mapping[PartitionGeneration, int]
 StagedRanges = Mapping[str, Mapping[int, PartitionRanges]]
 
 
 @dataclass
 class _Generations:
-    """Those of one topic."""
+    """The generations of one topic: of the whole topic, and of single partitions."""
 
     whole: set[int] = field(default_factory=lambda: {0})
     own: dict[int, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
@@ -34,8 +34,8 @@ def ends_of(
     begun: Iterable[Begun],
     below: Mapping[TopicAndPartition, int] | None = None,
 ) -> GenerationEnds:
-    """The ends of all that is staged, or `below` some offsets; a partition that is not named there
-    is taken whole.
+    """The ends of all that is staged, or `below` some offsets; partitions without one are taken
+    whole.
 
     Raises InputError for a partition of which nothing is staged.
     """
@@ -49,7 +49,7 @@ def ends_of(
         for partition, ranges in partitions.items()
         for generation, end in ranges.ends().items()
     }
-    for one in begun:  # one that has nothing staged yet has ended the one before all the same
+    for one in begun:  # a generation ends the one before even if nothing of it is staged yet
         if one.partition is not None and one.partition in staged.get(one.topic, {}):
             place = PartitionGeneration(one.topic, one.partition, one.generation)
             ends.setdefault(place, one.first_offset or 0)
@@ -59,9 +59,8 @@ def ends_of(
 def ends_as_of(
     staged: StagedRanges, held: Mapping[TopicAndPartition, tuple[int, int]]
 ) -> GenerationEnds:
-    """The ends as of a time at which each partition had come to a generation, and to an end in
-    that; one that is not named had nothing yet. What lies in generations before that one is there
-    as a whole."""
+    """The ends as of a time at which `held` has the generation, and the end in it, of each
+    partition; a partition without an entry had nothing yet. Earlier generations are taken whole."""
     ends = {}
     for topic, partitions in staged.items():
         for partition, ranges in partitions.items():
@@ -74,7 +73,7 @@ def ends_as_of(
 
 
 class RestoredGenerations:
-    """Which generation each partition is restored in, and what positions of groups mean there."""
+    """The generation that each partition is restored in, and the positions of groups there."""
 
     def __init__(self, ranges: Iterable[StagedRange], begun: Iterable[Begun]) -> None:
         self._restored: dict[TopicAndPartition, int] = {}
@@ -89,8 +88,8 @@ class RestoredGenerations:
         }
 
     def position(self, key: TopicAndPartition, generation: int | None, offset: int) -> int | None:
-        """What a position in a generation (None: it was not noted which) means in the restored one;
-        None: nothing, it is of a later generation than that, or may be."""
+        """Translate a position in a generation (None: not noted) to the restored one; None if it
+        is, or may be, of a later generation."""
         restored = self._restored.get(key)
         if restored is None:
             return offset
@@ -104,8 +103,8 @@ class RestoredGenerations:
 def ranges_below(
     source: str, staged: StagedRanges, begun: Iterable[Begun], ends: GenerationEnds
 ) -> dict[str, list[StagedRange]]:
-    """What of each staged topic is restored, with counts of what is in these ranges, which are
-    estimates where one ends within what a file holds."""
+    """The ranges of each staged topic to restore. Their record counts are estimates where a range
+    ends inside a file's."""
     generations: dict[str, _Generations] = defaultdict(_Generations)
     for beginning in begun:
         if beginning.partition is None:
@@ -139,8 +138,8 @@ def ranges_below(
 
 
 def _cut_by_next(ends: Mapping[int, int], own: Mapping[int, int]) -> dict[int, int]:
-    """The end of each generation of a partition, none behind where the next one of its own
-    began."""
+    """The end of each generation of a partition, none behind the start of the partition's own next
+    one."""
     cut_ends = dict(ends)
     for generation in own.keys() & ends.keys():
         for before in [older for older in cut_ends if older < generation]:
@@ -151,7 +150,7 @@ def _cut_by_next(ends: Mapping[int, int], own: Mapping[int, int]) -> dict[int, i
 def _of_partition(
     ranges: PartitionRanges, base: int, ends: Mapping[int, int]
 ) -> list[tuple[int, int, int, int]]:
-    """(generation, first, last, record count) of what a partition has since a generation, below its
+    """(generation, first, last, record count) of a partition from generation `base` on, below its
     ends."""
     wanted = {number: (0, end - 1) for number, end in ends.items() if number >= base and end > 0}
     inside = ranges.bounded(wanted)
@@ -165,9 +164,8 @@ def _of_partition(
 
 @dataclass(frozen=True)
 class Moment:
-    """A time of the source: up to where each topic had come, and how it was. `unproven` are topics
-    of which it was not noted what it takes to say that no transaction of the source is restored in
-    part."""
+    """A time of the source: how far each topic had come, and its state. `unproven` are topics for
+    which it was not noted what rules out that a transaction is restored in part."""
 
     ends: GenerationEnds
     states: Mapping[str, TopicState]
@@ -176,13 +174,12 @@ class Moment:
 
 @dataclass(frozen=True)
 class RestoreRequest:
-    """What a restore is asked for: the topics of the cluster `source` that one of the patterns
-    matches, named by a policy (as in a flow), to the cluster `target`, which may be the same one.
+    """A request for a restore: the topics of the cluster `source` that one of the patterns matches,
+    named by a policy (as in a flow), to the cluster `target`, which may be the same one.
 
-    `words` tell one cut from another, so that the same restore is known when it is asked for again;
-    `start_over` begins a new one all the same. `compacted` restores the last value of each key
-    only. `extras` are some of `extras.ALL`, and `until_ms` is the time as of which they are, None
-    for now; neither tells one restore from another.
+    `words` distinguish cuts, so that a repeated restore is recognized; `start_over` begins a new
+    one all the same. `compacted` restores only the last value of each key. `extras` are some of
+    `extras.ALL`, as of `until_ms` (None: now); neither distinguishes restores.
     """
 
     source: str
@@ -197,7 +194,7 @@ class RestoreRequest:
 
     @property
     def request(self) -> dict[str, Any]:
-        """What the same restore is known by."""
+        """What identifies the same restore."""
         return {
             "topics": list(self.topics),
             "rename": self.rename,

@@ -1,9 +1,7 @@
-"""What belongs to restored topics beside their records: configs, ACLs, and positions of consumer
-groups.
+"""What restored topics need beside their records: configs, ACLs, and positions of consumer groups.
 
-Each is done by difference, so that a restore that is called again does what is left. Every change,
-refused ones too, is a row of `changes`. The source is asked for nothing: `states` and `checkpoints`
-have it.
+Each is applied by difference, so a repeated restore does what is left. Each change, refused ones
+too, is a row of `changes`. The source is never queried: `states` and `checkpoints` have it all.
 """
 
 import time
@@ -33,7 +31,7 @@ from mirrorlake.resend.groups import moved_before, plan_groups, restore_groups, 
 from mirrorlake.resend.note import Resend
 from mirrorlake.resend.topics import KEPT
 
-#: What `--with` takes.
+#: The values of `--with`.
 CONFIGS, ACLS, GROUPS = "configs", "acls", "groups"
 ALL = (CONFIGS, ACLS, GROUPS)
 #: Why a position is not moved.
@@ -42,9 +40,9 @@ LACKING = "the restored topic has no such partition; add partitions, and run thi
 
 @dataclass
 class ExtrasDone:
-    """What was done, or with a dry run would be: rows as commands show them; sentences about what
-    is left as it is; whether another call has nothing left to do; and whether something that was
-    asked for is `lacking`, which no call restores."""
+    """What was done, or would be in a dry run: rows as commands show them; sentences about what is
+    left unchanged; whether another call has nothing left to do; and whether something requested is
+    `lacking`, which no call restores."""
 
     configs: list[dict[str, Any]] = field(default_factory=list)
     acls: list[dict[str, Any]] = field(default_factory=list)
@@ -66,8 +64,8 @@ class Extras:
         what: Collection[str],
         until_ms: int,
     ) -> None:
-        """`naming` says from where topics are and how they are named at `target`; `what` is some of
-        ALL, as of `until_ms`."""
+        """`naming` has the source, and names its topics at `target`; `what` is some of ALL, as of
+        `until_ms`."""
         self._lake, self._event_log = deployment.lake, deployment.event_log
         self._naming, self._what, self._until_ms = naming, frozenset(what), until_ms
         self._admin = deployment.connections.admin(target)
@@ -76,14 +74,12 @@ class Extras:
     def plan(
         self, resend: Resend, begun: Collection[Begun], oldest: Mapping[str, int]
     ) -> ExtrasDone:
-        """What would be done once the records are there; changes nothing. Raises
-        ClusterUnreachable.
+        """What would be done once the records are sent; changes nothing. Raises ClusterUnreachable.
 
         Args:
             resend: the restore.
             begun: the generations of the source's topics.
-            oldest: the time of the oldest restored record by source topic, ms; missing where there
-                is none.
+            oldest: the oldest restored record's time by source topic, ms; missing if there is none.
         """
         done = ExtrasDone()
         if CONFIGS in self._what:
@@ -109,7 +105,7 @@ class Extras:
     def carry_out(
         self, resend: Resend, begun: Collection[Begun], oldest: Mapping[str, int]
     ) -> ExtrasDone:
-        """Do it; the records are there. Raises ClusterUnreachable."""
+        """Do it, after the records were sent. Raises ClusterUnreachable."""
         done = ExtrasDone()
         lacking, untaken = list[str](), list[str]()
         if CONFIGS in self._what:
@@ -145,7 +141,7 @@ class Extras:
         return states_as_of(self._lake.reader, self._naming.source, self._until_ms, resend.names)
 
     def _configs(self, resend: Resend, oldest: Mapping[str, int]) -> ConfigsPlanned:
-        """Of a topic that is not there yet, by what it will be made with."""
+        """Plan configs; for a missing topic, by the configs that it will be made with."""
         there, states = self._admin.topics(), self._states(resend)
         made = {key: ConfigValue(value, "topic") for key, value in KEPT.items()}
         present = there.keys() & set(resend.names.values())
@@ -177,7 +173,7 @@ class Extras:
     def _positions(
         self, resend: Resend, begun: Collection[Begun]
     ) -> tuple[dict[GroupPartition, Committed], list[str]]:
-        """Positions in restored topics; and the text for those that mean nothing there."""
+        """Positions in restored topics, and sentences about positions without a meaning there."""
         committed = positions_as_of(self._lake.reader, self._naming.source, self._until_ms)
         restored = RestoredGenerations(resend.ranges, begun)
         positions, left = {}, set()
@@ -224,8 +220,8 @@ class Extras:
 
 
 def _begun(resend: Resend, there: Mapping[str, TopicInfo]) -> dict[TopicAndPartition, int]:
-    """Where each partition of the topics that are there ended when a restore began: one that the
-    topic got since began with nothing."""
+    """Where each partition of the existing topics ended when a restore began; 0 for partitions that
+    were added since."""
     return {
         (part.target_topic, number): part.began[number] if number < len(part.began) else 0
         for part in resend.parts
@@ -237,7 +233,7 @@ def _begun(resend: Resend, there: Mapping[str, TopicInfo]) -> dict[TopicAndParti
 def _unmoved(
     key: GroupPartition, position: Committed, resend: Resend, there: TopicInfo | None
 ) -> dict[str, Any]:
-    """A position that is to be moved, or cannot be: what is `there` has no such partition."""
+    """A position that is to be moved, or cannot be since the topic `there` lacks its partition."""
     group, topic, partition = key
     lacks = there is not None and partition >= there.partitions
     return {

@@ -1,10 +1,10 @@
-"""Consumer groups of restored topics: they read on exactly behind what they had committed, by the
+"""Consumer groups of restored topics: they continue exactly behind what they had committed, by the
 restore's own map.
 
-Nothing asks the source. A position behind the last restored record goes to the end of what was
-restored of its partition, whatever producers wrote there since; one in front of the first to its
-start. No group with members is touched, and none is moved backwards: what a restore moved is noted,
-so that one that is called again leaves a group alone that has read on since.
+The source is never queried. A position behind the last restored record goes to the end of what was
+restored of its partition, whatever producers wrote there since; one in front of the first goes to
+its start. No group with members is touched, and none is moved backwards: a restore notes its moves,
+so a repeated one leaves groups alone that have read on since.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from mirrorlake.offsets.positions import (
 
 @dataclass(frozen=True)
 class GroupsPlanned:
-    """What is done about each position, and how the groups stand at the target."""
+    """The outcome for each position, and how the groups stand at the target."""
 
     results: tuple[MoveResult, ...]
     goals: Mapping[str, TargetGroup]
@@ -40,16 +40,16 @@ def standings(
     began: Mapping[TopicAndPartition, int],
     moved: Mapping[str, str],
 ) -> list[Standing]:
-    """What positions at the source are in restored topics.
+    """Where positions at the source lead in restored topics.
 
     Args:
-        positions: of the source; those of other topics, and in partitions that the restored topics
+        positions: of the source; those in other topics, or in partitions that the restored topics
             lack, are left out.
         names: restored topics by source topic.
         translated: positions by the restore's map.
-        began: where the logs of the restored topics ended when the restore began: groups are there
-            of whose partition nothing was restored. Behind it lies what was written since.
-        moved: the positions that this restore set before, by what `changes` calls them.
+        began: the log ends of the restored topics when the restore began: the positions of groups
+            in partitions of which nothing was restored. What was written since lies behind them.
+        moved: the positions that this restore set before, by their resource in `changes`.
     """
     standings_of_groups = []
     for (group, topic, partition), position in sorted(positions.items()):
@@ -74,7 +74,7 @@ def standings(
 
 
 def moved_before(history: Sequence[Change]) -> dict[str, str]:
-    """The positions that were set, by what `changes` calls them, from its rows about groups."""
+    """The positions that were set, by their resource in `changes`, from its rows about groups."""
     return {
         change.resource: change.after
         for change in history
@@ -83,15 +83,14 @@ def moved_before(history: Sequence[Change]) -> dict[str, str]:
 
 
 def plan_groups(admin: GroupAdmin, standings: Sequence[Standing]) -> GroupsPlanned:
-    """What is to be done about each position; asks the target, and changes nothing. Raises
+    """What to do about each position; queries the target, and changes nothing. Raises
     ClusterUnreachable."""
     goals, errors = target_groups(admin, {standing.checkpoint.group_id for standing in standings})
     return GroupsPlanned(tuple(plan_moves(standings, goals, errors, force=False)), goals)
 
 
 def restore_groups(admin: GroupAdmin, planned: GroupsPlanned) -> Iterator[list[MoveResult]]:
-    """Set what is to be set, some groups at a time, and read it back; yields what became of it,
-    step by step."""
+    """Set positions, some groups at a time, and read them back; yield the outcomes step by step."""
     moving = {
         result.standing.checkpoint.group_partition: result
         for result in planned.results

@@ -1,4 +1,4 @@
-"""What of the stage a predicate picks, by Spark: how many, where, and as the records that are
+"""The staged records that a predicate picks, by Spark: how many, where, and in the form that is
 sent."""
 
 from collections.abc import Callable, Sequence
@@ -17,8 +17,7 @@ from mirrorlake.resend.note import first_of
 from mirrorlake.spark.causes import cause_of
 from mirrorlake.spark.failures import SPARK_FAILURES
 
-#: Names of the headers that a replayed record gets behind its own: the replay's id, and where it
-#: was at the source.
+#: Names of the headers appended to a replayed record: the replay's id, and its place at the source.
 REPLAY_HEADER = "mirrorlake-replay"
 SOURCE_HEADER = "mirrorlake-source"
 #: How much of a key and of a value a dry run shows, bytes.
@@ -45,8 +44,8 @@ class Matches:
             raise InputError(f"the predicate cannot be used: {first_line(error)}") from error
 
     def ranges(self) -> list[StagedRange]:
-        """Where they lie in each generation of each partition, and how many; as of one version of
-        the table."""
+        """Where they lie in each generation of each partition, and how many, by one version of the
+        table."""
         grouped = (
             self._rows.groupBy("partition", generation().alias("generation"))
             .agg(
@@ -73,7 +72,7 @@ class Matches:
         return kept
 
     def examples(self, count: int) -> list[dict[str, Any]]:
-        """The first ones: partition, offset, timestamp (ms), and the beginnings of key and
+        """The first records: partition, offset, timestamp (ms), and the beginnings of key and
         value."""
         begins = (F.expr(f"substring({name}, 1, {SHOWN_BYTES})") for name in ("key", "value"))
         stamped = F.coalesce("timestamp_ms", F.unix_millis("timestamp"))
@@ -86,7 +85,7 @@ class Matches:
 
 
 def _collected(rows: DataFrame) -> list[Row]:
-    """Rows, few of them. Raises InputError where the predicate fails for a record, as a cast
+    """Collect rows, few of them. Raises InputError if the predicate fails for a record, as a cast
     may."""
     try:
         return rows.collect()
@@ -97,7 +96,7 @@ def _collected(rows: DataFrame) -> list[Row]:
 def of_replay(topic: str, where: str, replay: str) -> Selection:
     """The records of a topic that a predicate picks, each with the headers of a replay behind its
     own."""
-    # Records of other topics are not shown to the predicate, which may fail for them.
+    # The predicate does not see records of other topics, for which it may fail.
     return lambda rows: _with_headers(rows.where(F.col("topic") == topic).where(where), replay)
 
 

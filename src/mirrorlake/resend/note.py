@@ -1,9 +1,8 @@
-"""What a resend is, as `changes` has it before its first record: another call goes on by that.
-Pure.
+"""A resend as `changes` has it before its first record: another call continues by that. Pure.
 
-A resend is produced as a flow is, under a name that no flow of a topology file can have:
-`replay:<id>:east->west`. What is behind the arrow is the cluster that it writes to, as with flows,
-so queries about a target find it; what is in front is no cluster, so none takes it for a flow that
+A resend is produced like a flow, under a name that no flow of a topology file can have:
+`replay:<id>:east->west`. Behind the arrow is the cluster that it writes to, as with flows, so
+queries about a target find it; in front is not a cluster, so no query takes it for a flow that
 mirrors one.
 """
 
@@ -27,13 +26,13 @@ Picked = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class ResentTopic:
-    """What is sent of one source topic, to which target topic.
+    """What is sent of one source topic, and to which target topic.
 
-    `ranges` are the offsets (inclusive) within which it lies, one for each generation of a
-    partition; their counts are of the records that are sent. `began` are the log ends of the
-    target's partitions before the first record. `picked` are the records one by one, where they are
-    few and nothing else tells which they are. `topic_id` is Kafka's of the target topic when it
-    began; empty where the cluster did not say it.
+    `ranges` are the offsets (inclusive) within which the records lie, one range for each generation
+    of a partition; their counts are of sent records. `began` are the log ends of the target's
+    partitions before the first record. `picked` are single records, if they are few and nothing
+    else identifies them. `topic_id` is Kafka's id of the target topic at the beginning; empty if
+    the cluster did not report it.
     """
 
     topic: str
@@ -51,10 +50,10 @@ class ResentTopic:
 
 @dataclass(frozen=True)
 class Resend:
-    """One resend: what was asked for, from which cluster's stage, to which cluster, by its alias
-    and its own id.
+    """One resend: the request, the cluster of its stage, and the cluster it writes to, by alias and
+    by the cluster's own id.
 
-    `time_zone` is that of the session in which texts of the predicate were read as times.
+    `time_zone` is that of the session in which the predicate's texts were read as times.
     """
 
     kind: Kind
@@ -68,7 +67,7 @@ class Resend:
 
     @property
     def name(self) -> str:
-        """What it is called where flows are: in the map, in `changes`, and by its group at the
+        """Its name in the place of a flow's: in the map, in `changes`, and in its group at the
         target."""
         return f"{self.kind}:{self.id}:{self.source}->{self.target}"
 
@@ -79,7 +78,7 @@ class Resend:
 
     @property
     def ranges(self) -> list[StagedRange]:
-        """Those of all parts."""
+        """The ranges of all parts."""
         return [staged_range for part in self.parts for staged_range in part.ranges]
 
     @property
@@ -88,11 +87,11 @@ class Resend:
         return {part.topic: part.target_topic for part in self.parts}
 
     def answers(self, source: str, target: str, request: Mapping[str, Any]) -> bool:
-        """Whether it was asked for in these words, between these clusters."""
+        """Whether it has this request, between these clusters."""
         return (self.source, self.target, dict(self.request)) == (source, target, dict(request))
 
     def began(self) -> list[Change]:
-        """Rows of `changes` that say all of it, one a part."""
+        """The rows of `changes` that note all of it, one for each part."""
         common = {"request": dict(self.request), "target_id": self.target_id}
         common["time_zone"] = self.time_zone
         notes = [json.dumps({**common, **_part_document(part)}) for part in self.parts]
@@ -102,23 +101,22 @@ class Resend:
         ]
 
     def ended(self, records: Mapping[str, int]) -> list[Change]:
-        """Rows of `changes` that say that it is over; `records` are those at the target, by target
-        topic."""
+        """The rows of `changes` that note its end; `records` are counts by target topic."""
         names = [part.target_topic for part in self.parts]
         return [Change(self.kind, name, after=f"records={records.get(name, 0)}") for name in names]
 
     def given_up(self) -> list[Change]:
-        """Rows of `changes` that say that no process goes on with it."""
+        """The rows of `changes` that note that it is not continued."""
         return [Change(self.kind, part.target_topic, outcome="skipped") for part in self.parts]
 
 
 def new_id(now: datetime) -> str:
-    """An id that no other has, and that begins with the day."""
+    """A unique id that begins with the day."""
     return f"{now:%Y%m%d}-{uuid.uuid4().hex[:8]}"
 
 
 def is_resend(flow: str) -> bool:
-    """Whether a name of a flow is that of a resend: aliases of clusters hold no colon."""
+    """Whether a flow's name is that of a resend: aliases of clusters contain no colon."""
     return ":" in flow
 
 
@@ -131,8 +129,8 @@ def _part_document(part: ResentTopic) -> dict[str, Any]:
 
 
 def read_notes(rows: Iterable[Mapping[str, Any]]) -> list[Resend]:
-    """Resends from their rows of `changes`: `flow`, `resource` and `after`. Raises LakeError for
-    what says none."""
+    """Resends from their rows of `changes`: `flow`, `resource` and `after`. Raises LakeError for a
+    row that cannot be read."""
     parts: dict[str, list[tuple[ResentTopic, Mapping[str, Any]]]] = defaultdict(list)
     for row in rows:
         try:
@@ -169,11 +167,11 @@ def _resend(name: str, parts: Sequence[tuple[ResentTopic, Mapping[str, Any]]]) -
 def first_of(
     ranges: Iterable[StagedRange], max_records: int
 ) -> tuple[list[StagedRange], StagedRange | None]:
-    """The ranges that hold the first `max_records` of their records, by partition, generation
-    and offset.
+    """The ranges that hold the first `max_records` of their records, by partition, generation and
+    offset.
 
-    The second is the last of them where only a part of it belongs there: its count says how many
-    records, and where the last of these is has to be looked up.
+    The second result is the last range, if only a part of it belongs there: its count says how many
+    records; the offset of the last of these has to be looked up.
     """
     kept: list[StagedRange] = []
     left = max_records
@@ -188,7 +186,7 @@ def first_of(
 def with_began(
     resend: Resend, ends: Mapping[str, tuple[int, ...]], ids: Mapping[str, str]
 ) -> Resend:
-    """The same with the log ends of target topics, and their ids, as far as they are known."""
+    """The resend with the log ends of target topics, and their ids where known."""
     parts = [
         replace(part, began=ends[part.target_topic], topic_id=ids.get(part.target_topic, ""))
         for part in resend.parts

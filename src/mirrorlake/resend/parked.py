@@ -1,6 +1,6 @@
-"""A replay of what is parked: records that a target refused once, sent to the flow's own topics
-when its limits were raised. They come out of order: what was behind them in their partitions is at
-the target already."""
+"""A replay of parked records: records that a target once refused are sent to the flow's own topics
+after its limits were raised. They come out of order: later records of their partitions are at the
+target already."""
 
 import threading
 from collections import defaultdict
@@ -32,11 +32,11 @@ _SENT = "topic STRING, partition INT, generation INT, offset BIGINT, target_topi
 
 @dataclass(frozen=True)
 class ParkedReplayRequest:
-    """What of a flow is asked for: parked records of one topic, named as at the source, or of all
+    """A request for a flow's parked records: of one topic, named as at the source, or of all
     (None).
 
-    One that has begun goes on first, whatever its topic: two at a time would both send what neither
-    has noted yet.
+    A replay that has begun is continued first, whatever its topic: two at a time would each send
+    what the other has not noted yet.
     """
 
     flow: ResolvedFlow
@@ -45,7 +45,7 @@ class ParkedReplayRequest:
 
     @property
     def request(self) -> dict[str, Any]:
-        """What the same replay is known by."""
+        """What identifies the same replay."""
         return {"parked": self.flow.name}
 
 
@@ -59,7 +59,7 @@ class ParkedReplay:
         self._steps = Steps(deployment, stage, asked.flow.target)
 
     def plan(self) -> PlannedResend:
-        """What would be sent. Raises InputError where a target topic is not there."""
+        """What would be sent. Raises InputError if a target topic does not exist."""
         flow, steps = self._asked.flow, self._steps
         known = steps.find("replay", flow.source, self._asked.request)
         if known is not None and not self._asked.start_over:
@@ -85,8 +85,8 @@ class ParkedReplay:
     def run(
         self, stop: threading.Event, rate: int | None, report: Callable[[BatchReport], None]
     ) -> tuple[PlannedResend, SendOutcome]:
-        """Send what the target takes now; what it refuses again stays parked. Goes on where the
-        same replay was ended by a kill. Raises InputError, LeaseTaken, ReplicationError."""
+        """Send what the target takes now; what it refuses again stays parked. Continues where a
+        kill ended the same replay. Raises InputError, LeaseTaken, ReplicationError."""
         flow = self._asked.flow
         with Lease(self._lake, f"replay of what flow {flow.name} has parked"):
             planned = self.plan()
@@ -118,8 +118,8 @@ class ParkedReplay:
     def _map_what_was_sent(
         self, known: Resend, stop: threading.Event, report: Callable[[BatchReport], None]
     ) -> None:
-        """Write the rows of the map that a process did not come to that was killed behind its last
-        transaction: the one that starts over leaves out what they name."""
+        """Write the missing map rows of a process that was killed behind its last transaction: the
+        replay that starts over leaves out mapped records."""
         if known.target_id != self._steps.admin.cluster_id():
             return
         left = self._living(known)
@@ -128,14 +128,14 @@ class ParkedReplay:
             Sender(self._steps.deployment, self._steps.stage, left, sending).send(stop)
 
     def _living(self, resend: Resend) -> Resend:
-        """Without the parts whose topics are gone, or others by now."""
+        """The resend without parts whose target topics are gone, or were made again."""
         again = made_again(self._steps.admin, resend.parts)
         parts = tuple(part for part in resend.parts if part.target_topic not in again)
         return replace(resend, parts=parts)
 
     def _still_there(self, resend: Resend) -> list[SentRow]:
-        """What one that is given up has sent, but for what is gone with its topic, or what the
-        target has lost: it is neither noted as sent, nor left out by the one that begins anew."""
+        """What a given-up replay has sent and the target still has. Records lost with their topic,
+        or by the target, are neither noted as sent nor left out by the new replay."""
         ends = self._steps.lost_ends(resend)[1]
         segments = [
             _in_front_of(row, ends.get((resend.names[row["topic"]], row["partition"])))
@@ -144,7 +144,7 @@ class ParkedReplay:
         return sent_of(self._living(resend), segments)
 
     def _note_sent(self, resend: Resend) -> ExtrasDone:
-        """Say in `parked` which ones were sent; twice changes nothing."""
+        """Note in `parked` which records were sent; repeating it changes nothing."""
         self._note(sent_of(resend, self._lake.ask("resent_segments", flow=resend.name)))
         return ExtrasDone()
 
@@ -156,14 +156,14 @@ class ParkedReplay:
 
 
 def _in_front_of(segment: dict[str, Any], end: int | None) -> dict[str, Any]:
-    """What of a segment lies in front of the end of a target's log; None: all of it."""
+    """The part of a segment in front of the end of a target's log; None: all of it."""
     count = segment["record_count"]
     left = count if end is None else min(count, max(0, end - segment["target_first"]))
     return {**segment, "record_count": left}
 
 
 def sent_row(row: dict[str, Any]) -> SentRow:
-    """A row of `parked` as `sent_of` gives it."""
+    """A row of `parked` in the form that `sent_of` returns."""
     names = ("topic", "partition", "generation", "offset", "target_topic")
     return tuple(row[name] for name in names)
 
@@ -194,7 +194,7 @@ def _ranges(source: str, topic: str, picked: Sequence[Picked]) -> tuple[StagedRa
 
 
 def sent_of(resend: Resend, segments: Iterable[dict[str, Any]]) -> list[SentRow]:
-    """Those of the records of a resend that are in its map."""
+    """The records of a resend that are in its map."""
     mapped: dict[PartitionGeneration, set[int]] = defaultdict(set)
     for row in segments:
         first, stride = row["source_first"], row["stride"]

@@ -1,8 +1,8 @@
-"""Whether a predicate picks the same records however often it is asked. Pure.
+"""Whether a predicate always picks the same records. Pure.
 
-A replay that is killed asks it again, and what is at the target already is known by offsets:
-another answer would write a record twice, or leave one out. So whatever may answer otherwise is
-refused, by name.
+A replay that is continued after a kill evaluates it again, and knows sent records by their offsets:
+a different answer would write a record twice, or leave one out. So whatever may change its answer
+is refused, by name.
 """
 
 import re
@@ -15,7 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mirrorlake.errors import InputError, first_line
 
-#: Functions of Spark's whose answer is not one of their arguments alone.
+#: Functions of Spark whose result depends on more than their arguments.
 CHANGING = frozenset(
     """
     rand random randn randstr uniform uuid shuffle now current_timestamp current_date curdate
@@ -25,17 +25,17 @@ CHANGING = frozenset(
     java_method reflect try_reflect is_account_group_member is_member secret try_secret
     """.split()
 )
-#: What a SELECT with a condition has, as sqlglot names it.
+#: The parts of a SELECT with a condition, by sqlglot's names.
 _PARTS = frozenset({"expressions", "from_", "from", "where", "kind"})
-#: Functions that are about now only where they have no argument.
+#: Functions that depend on the current time only if called without an argument.
 _OF_NOW = frozenset({"unix_timestamp"})
-#: Words that are times of now in literals such as DATE 'today'.
+#: Words for the current time in literals such as DATE 'today'.
 _WORDS_OF_NOW = frozenset({"now", "today", "tomorrow", "yesterday"})
 _LITERALS = frozenset({"date", "timestamp", "timestamp_ltz", "timestamp_ntz"})
 
 
 def check_predicate(where: str, is_known: Callable[[str], bool]) -> None:
-    """Raise InputError for a predicate that does not give the same answer again, or is none.
+    """Raise InputError for a predicate that may change its answer, or is invalid.
 
     Args:
         where: in Spark's SQL, about the columns of `records`.
@@ -79,8 +79,7 @@ def _parsed(where: str) -> exp.Expr:
 
 
 def _changing(where: str) -> Iterator[str]:
-    """What may answer otherwise the next time. By words: however a function is called, its name is
-    one."""
+    """What may change its answer. Compares words: however a function is called, its name is one."""
     tokens = [
         token for token in Databricks().tokenize(where) if token.token_type is not TokenType.BREAK
     ]

@@ -1,5 +1,5 @@
-"""A replay: staged records of a topic that a predicate picks, sent to another topic, or once more
-to the same."""
+"""A replay: staged records of a topic that a predicate picks, sent to another topic, or to the same
+one again."""
 
 import hashlib
 import threading
@@ -28,11 +28,12 @@ EXAMPLES = 5
 
 @dataclass(frozen=True)
 class ReplayRequest:
-    """What a replay is asked for: records of `topic`, as staged from the cluster `source`, that
-    `where` picks, or the first `max_records` of them, to the topic `to` of the cluster `target`.
+    """A request for a replay: the records of `topic`, as staged from the cluster `source`, that
+    `where` picks, or the first `max_records` of them, sent to the topic `to` of the cluster
+    `target`.
 
-    `into_mirror` lets `to` be a topic that a flow writes to; `start_over` begins a new replay
-    though one that was asked for in the same words has not ended.
+    `into_mirror` allows a topic `to` that a flow writes to; `start_over` begins a new replay even
+    if one with the same request has not ended.
     """
 
     source: str
@@ -47,8 +48,8 @@ class ReplayRequest:
 
     @property
     def request(self) -> dict[str, Any]:
-        """What the same replay is known by, as it is noted. Of private ones `PrivateWords` knows
-        the predicates."""
+        """What identifies the same replay, as it is noted. `PrivateWords` identifies predicates of
+        private ones."""
         where = None if self.private else self.where
         return {"topic": self.topic, "where": where, "to": self.to, "max_records": self.max_records}
 
@@ -62,8 +63,8 @@ class Replay:
         self._words = PrivateWords(self._lake.checkpoints)
 
     def plan(self, examples: int = 0) -> PlannedResend:
-        """What would be sent, with the first records as examples. Raises InputError for what is not
-        to be done."""
+        """What would be sent, with the first records as examples. Raises InputError for a replay
+        that is not possible."""
         asked, steps = self._asked, self._steps
         topics.check_name(asked.to)
         check_predicate(asked.where, builtin_functions(self._lake.spark))
@@ -84,7 +85,7 @@ class Replay:
         return PlannedResend(resend, makes, False, known, matches.examples(shown) if shown else [])
 
     def _known(self) -> Resend | None:
-        """The same replay, where it has begun and not ended. Raises InputError where that cannot be
+        """The same replay if it has begun and not ended. Raises InputError if that cannot be
         known."""
         begun = self._steps.find_all("replay", self._asked.source, self._asked.request)
         if self._asked.private:
@@ -92,8 +93,7 @@ class Replay:
         return begun[0] if begun else None
 
     def _target(self) -> tuple[TopicInfo, ...]:
-        """The target topic, where it is to be made. Raises InputError where it is not to be written
-        to."""
+        """The target topic if it is missing. Raises InputError if it must not be written to."""
         asked, steps = self._asked, self._steps
         with steps.stage.reading() as index:
             partitions = index.topics(asked.source).get(asked.topic, {}).keys()
@@ -123,7 +123,7 @@ class Replay:
         report: Callable[[BatchReport], None],
         told: Told,
     ) -> tuple[PlannedResend, SendOutcome]:
-        """Send; goes on where the same replay was ended by a kill. Raises InputError, LeaseTaken,
+        """Send; continue where a kill ended the same replay. Raises InputError, LeaseTaken,
         ReplicationError."""
         asked = self._asked
         with Lease(self._lake, f"replay of {asked.topic} to {asked.to} on {asked.target}"):
@@ -147,9 +147,9 @@ class Replay:
 
 
 class PrivateWords:
-    """Predicates of private replays, which are in no table: what picks a person's records may be
-    the person's own data. While one has not ended, a file beside the lake's checkpoints has the
-    SHA-256 of its predicate, so that the same command goes on with it and another one does not."""
+    """Predicates of private replays, which are in no table: a predicate that picks a person's
+    records may itself be personal data. Until a replay has ended, a file beside the lake's
+    checkpoints has the SHA-256 of its predicate, so that only the same command continues it."""
 
     def __init__(self, checkpoints: Path) -> None:
         self._folder = checkpoints / "private-replays"
@@ -159,9 +159,9 @@ class PrivateWords:
         FolderPlace(self._folder / number).write(_digest(where).encode())
 
     def same(self, begun: Iterable[Resend], where: str, start_over: bool) -> Resend | None:
-        """The first of some private replays that has this predicate; None where none has.
+        """The first of some private replays with this predicate; None if there is none.
 
-        Where that cannot be known it raises InputError, or, to `start_over`, takes it for the same.
+        If that cannot be known, raises InputError, or, with `start_over`, assumes the same one.
         """
         for resend in begun:
             try:

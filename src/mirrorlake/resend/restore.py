@@ -1,5 +1,5 @@
-"""A restore: topics as the stage has them, or had them below a cut, on a cluster that has nothing
-in them."""
+"""A restore: writes topics as the stage has them, or had them below a cut, to a cluster where they
+are empty or missing."""
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -31,13 +31,12 @@ from mirrorlake.resend.note import Resend, ResentTopic
 from mirrorlake.resend.sender import Sending, SendOutcome
 from mirrorlake.resend.steps import PlannedResend, Steps, Told
 
-#: What of a topic's own configs it needs for its records to be taken.
+#: A topic's own configs that it needs to accept its records.
 NEEDED = ("max.message.bytes",)
 
 
 class Restore:
-    """One restore over a lake that was opened by its topology file. The source is not asked for
-    anything."""
+    """One restore over a lake that was opened by its topology file. The source is never queried."""
 
     def __init__(self, deployment: Deployment, stage: StageFiles, asked: RestoreRequest) -> None:
         self._lake, self._connections = deployment.lake, deployment.connections
@@ -50,14 +49,14 @@ class Restore:
         return begun_from(self._lake.now, self._asked.source)
 
     def below(self, offsets: Mapping[TopicAndPartition, int]) -> Moment:
-        """All that is staged now, or what lies below some offsets of it. Raises InputError."""
+        """The ends of all that is staged now, or below some offsets. Raises InputError."""
         with self._steps.stage.reading() as index:
             ends = ends_of(index.topics(self._asked.source), self.begun, offsets)
         return Moment(ends, self._steps.event_log.states.newest(self._asked.source, fresh=True))
 
     def as_of(self, until_ms: int) -> Moment:
-        """What the lake had of the source at a time, and of what came later what is stamped with a
-        time up to it. A transaction of the source is there as a whole or not at all."""
+        """What the lake had of the source at a time, and later records with a timestamp up to that
+        time. A transaction of the source is there as a whole or not at all."""
         source, reader = self._asked.source, self._lake.now
         held = staged_as_of(reader, source, until_ms)
         with self._steps.stage.reading() as index:
@@ -70,10 +69,10 @@ class Restore:
         return Moment(ends, states_as_of(reader, source, until_ms, staged), unproven)
 
     def plan(self, cut: Callable[[], Moment]) -> PlannedResend:
-        """What would be sent. Raises InputError for what is not to be done.
+        """What would be sent. Raises InputError for a restore that is not possible.
 
         Args:
-            cut: up to where; asked only where nothing is decided yet.
+            cut: gives the cut; called only if no earlier call has fixed it.
         """
         asked, steps = self._asked, self._steps
         known = steps.find("restore", asked.source, asked.request)
@@ -105,8 +104,8 @@ class Restore:
     def _heartbeats(
         self, topics: Collection[str], staged: Mapping[str, Mapping[int, PartitionRanges]]
     ) -> frozenset[str]:
-        """Those of some topics that hold heartbeats, by the first record that is staged of each of
-        their partitions."""
+        """Which of these topics hold heartbeats, by the first staged record of each of their
+        partitions."""
         named = {name for name in topics if may_be_heartbeats(name)}
         firsts = [
             (name, partition, first.first, first.generation)
@@ -123,13 +122,13 @@ class Restore:
         )
 
     def _wants(self, topic: str, heartbeats: Collection[str]) -> bool:
-        """Whether a topic is asked for, and is one of people's: ours and Kafka's own are made by
-        who needs them."""
+        """Whether a topic is requested, and is not internal: ours and Kafka's own are made by those
+        that need them."""
         own = topic in heartbeats or self._naming.is_internal(topic)
         return not own and matches_any(self._asked.topics, topic)
 
     def _counted(self, ranges: Mapping[str, list[StagedRange]]) -> dict[str, list[StagedRange]]:
-        """The ranges with how many records they hold, exactly."""
+        """The ranges with exact counts of their records."""
         asked = [staged_range for of_topic in ranges.values() for staged_range in of_topic]
         if not asked:
             return dict(ranges)
@@ -146,15 +145,15 @@ class Restore:
         }
 
     def _staged(self, ranges: Sequence[StagedRange]) -> Sequence[Mapping[str, Any]]:
-        """What the stage holds within ranges."""
+        """The stage's records within ranges, summed up."""
         asked = [(*each.place, each.first, each.last) for each in ranges]
         return self._lake.ask(
             "staged_within", {"ranges": Frame(OFFSET_RANGES, asked)}, cluster=self._asked.source
         )
 
     def reached(self, resend: Resend) -> list[dict[str, Any]]:
-        """Up to where each partition is restored: the offset at the source behind its last record,
-        and between which times its records lie, ms."""
+        """How far each partition is restored: the source offset behind its last record, and the
+        times of its oldest and newest record, ms."""
         rows = self._staged(resend.ranges) if resend.ranges else ()
         by_partition: dict[TopicAndPartition, dict[str, Any]] = {}
         for row in sorted(rows, key=PartitionGeneration.from_row):
@@ -170,7 +169,7 @@ class Restore:
         return list(by_partition.values())
 
     def plan_extras(self, resend: Resend) -> ExtrasDone:
-        """What would be done beside the records, once they are there."""
+        """What would be done beside the records, once they are sent."""
         return self._extras.plan(resend, self.begun, self._oldest(resend))
 
     def _carry_out_extras(self, resend: Resend) -> ExtrasDone:
@@ -200,8 +199,7 @@ class Restore:
     def _check(
         self, parts: tuple[ResentTopic, ...], states: Mapping[str, TopicState]
     ) -> tuple[TopicInfo, ...]:
-        """The target topics that are to be made. Raises InputError where one cannot be, or is not
-        empty."""
+        """The target topics to make. Raises InputError if one cannot be made, or is not empty."""
         there = self._steps.admin.topics()
         written = topics.written_by_flows(
             self._connections.topology, self._asked.target, self._steps.staged_topics()
@@ -252,7 +250,7 @@ class Restore:
         report: Callable[[BatchReport], None],
         told: Told,
     ) -> tuple[PlannedResend, SendOutcome]:
-        """Send; goes on where the same restore was ended by a kill. Raises InputError, LeaseTaken,
+        """Send; continue where a kill ended the same restore. Raises InputError, LeaseTaken,
         ReplicationError."""
         with Lease(self._lake, f"restore to {self._asked.target}"):
             planned = self.plan(cut)

@@ -1,9 +1,9 @@
-"""Sends what a resend is of, as a flow is produced: exactly once, in order, mapped, whenever the
+"""Sends a resend's records like a flow produces: exactly once, in order, mapped, whenever the
 process is killed.
 
-All of that is `produce/flow.py`'s. What is its own: the stage has bounds, so there is an end; only
-some records may be selected; and no row goes to `latency`, which is about records on their way from
-a source.
+`produce/flow.py` does all of that. A resend differs in that the stage has bounds, so there is an
+end; that a selection may pick records; and that no row goes to `latency`, which is about records on
+their way from a source.
 """
 
 import logging
@@ -46,7 +46,7 @@ from mirrorlake.worker import PAUSES, Failure, Retry, Worker
 
 
 class BoundedStage:
-    """A stage of which only some ranges of offsets are there, whatever is landed meanwhile."""
+    """A stage limited to some ranges of offsets, whatever is landed meanwhile."""
 
     def __init__(self, stage: Stage, bounds: Sequence[StagedRange]) -> None:
         self._stage = stage
@@ -55,7 +55,7 @@ class BoundedStage:
 
     @property
     def storage(self) -> Mapping[str, str] | None:
-        """See `produce.ports.Stage`: credentials that are lent may be others by now."""
+        """See `produce.ports.Stage`: temporary credentials may have changed by now."""
         return self._stage.storage
 
     @property
@@ -84,7 +84,7 @@ class BoundedStage:
 
 logger = logging.getLogger(__name__)
 
-#: How often its caller looks whether it has to stop, seconds.
+#: How often the caller checks whether it has to stop, seconds.
 LOOK_SECONDS = 0.2
 #: About how many records one batch has at most.
 BATCH_RECORDS = 2_000_000
@@ -93,20 +93,20 @@ BATCH_RECORDS = 2_000_000
 class ResendMap(LakeMap):
     """A flow's part of the map, without rows in `latency`.
 
-    What the target refuses of a parked replay is noted in `parked` under the replay's own name,
-    before anything behind it is sent: the process that goes on after a kill leaves out the same
+    Records of a parked replay that the target refuses are noted in `parked` under the replay's own
+    name, before anything behind them is sent: after a kill, the next process leaves out the same
     records.
     """
 
     def append_latency(self, rows: pa.Table, batch_id: int) -> None:
-        """Nothing: how old a record is that is sent again says nothing of how late anything is."""
+        """Do nothing: the age of a record that is sent again says nothing about latency."""
 
 
 @dataclass
 class SendOutcome:
-    """What became of it: `records` at each target topic, of this call and those before; whether all
-    were sent; what the target refused; what was done beside them. `unexplained` are the target
-    topics that have another number of records than were picked, with nothing that says why."""
+    """The outcome: `records` at each target topic, of this call and earlier ones; whether all were
+    sent; what the target refused; what was done beside them. `unexplained` are target topics with
+    an unexpected number of records and no known reason."""
 
     records: dict[str, int] = field(default_factory=dict)
     complete: bool = False
@@ -117,11 +117,11 @@ class SendOutcome:
 
 @dataclass(frozen=True)
 class Sending:
-    """How it is sent. `selection` picks records of the ranges, and `mark` is a header that it gives
-    each; `rate` is how many records are sent in a second at most, on average; `report` hears of
-    each batch. With `goes_on` single records that the target refuses are left out. `provenance` is
-    what a flow writes into headers. With `restores_only` nothing is sent: what the target has of it
-    already, and no row of the map names, gets its rows."""
+    """How to send. `selection` picks records of the ranges, and `mark` is a header added to each;
+    `rate` is the most records per second, on average; `report` gets each batch. With `goes_on`
+    single records that the target refuses are left out. `provenance` is what a flow writes into
+    headers. With `restores_only` nothing is sent: records that the target has already, but the map
+    lacks, get their rows."""
 
     selection: Selection | None = None
     mark: tuple[str, bytes] | None = None
@@ -133,7 +133,7 @@ class Sending:
 
 
 class Sender:
-    """Sends one resend, up to the end or until it is stopped. Who calls it has its lease."""
+    """Sends one resend, to its end or until stopped. The caller holds its lease."""
 
     def __init__(
         self, deployment: Deployment, stage: StageFiles, resend: Resend, sending: Sending
@@ -146,8 +146,7 @@ class Sender:
         self._worker = Worker(resend.name, self._turn, retry, in_words=as_mirrorlake_error)
 
     def send(self, stop: threading.Event) -> SendOutcome:
-        """Send; what was sent by calls before is not sent again. Raises MirrorlakeError for what
-        ended it."""
+        """Send, except what earlier calls have sent. Raises the MirrorlakeError that ended it."""
         self._worker.start()
         while not self._worker.join(LOOK_SECONDS):
             if stop.is_set():
@@ -159,7 +158,7 @@ class Sender:
         return self._outcome
 
     def _ends(self, error: BaseException, problem: MirrorlakeError, attempt: int) -> bool:
-        """Whether a failure ends it: a broker, a disk or a task that is away comes back."""
+        """Whether a failure is final: a lost broker, disk or task may come back."""
         final = isinstance(problem, MapError) or isinstance(error, MirrorlakeError)
         comes_back = isinstance(error, (ClusterUnusable, PlanOutdated)) or isinstance(
             problem, CountDiffers
@@ -171,7 +170,7 @@ class Sender:
             logger.warning("%s: %s; trying again", self._resend.name, failure.problem)
 
     def _turn(self) -> float | None:
-        """All of it, by one producer."""
+        """Send all of it with one producer."""
         self._outcome.refused.clear()
         workers = SparkWorkers(
             self._lake, self._resend.source, self._small_batch(), self._sending.selection
@@ -194,7 +193,7 @@ class Sender:
         return None
 
     def _steps(self, producer: FlowProducer) -> bool:
-        """Batch after batch; returns whether something is left."""
+        """Send batch after batch; return whether something is left."""
         began, sent, rate = time.monotonic(), 0, self._sending.rate
         while not self._worker.stopping.is_set():
             report = producer.step()
@@ -257,7 +256,7 @@ class Sender:
 
 
 def batch_size(rate: int, resend: Resend) -> int:
-    """About how many staged records hold what may be sent in a second, where the selected ones lie
+    """About how many staged records contain a second's worth of selected ones, if these are spread
     evenly."""
     staged = sum(staged_range.last - staged_range.first + 1 for staged_range in resend.ranges)
     return min(BATCH_RECORDS, max(rate, rate * staged // max(1, resend.records)))

@@ -1,4 +1,4 @@
-"""The steps that replays and restores have in common: looked up, begun, sent, ended."""
+"""The steps that replays and restores share: find, begin, send, end."""
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -22,9 +22,9 @@ from mirrorlake.run.target_losses import ends_below
 
 @dataclass(frozen=True)
 class PlannedResend:
-    """A resend before its first record. `makes` are the target topics that are missing, `continued`
-    says that it has begun before, and `replaces` is one that is given up for it. `examples` are its
-    first records, for a dry run; `warnings` are what is to be known of it."""
+    """A resend before its first record. `makes` are the missing target topics; `continued` means
+    that it has begun before; `replaces` is one that is given up for it. `examples` are its first
+    records, for a dry run; `warnings` are sentences for the operator."""
 
     resend: Resend
     makes: tuple[TopicInfo, ...] = ()
@@ -39,19 +39,19 @@ Told = Callable[[PlannedResend, SendOutcome], None]
 
 
 class Steps:
-    """The steps of resends to one cluster. Who takes them has the lease of it."""
+    """The steps of resends to one cluster. The caller holds the resend's lease."""
 
     def __init__(self, deployment: Deployment, stage: StageFiles, target: str) -> None:
         self.deployment, self.stage, self.event_log = deployment, stage, deployment.event_log
         self.admin = deployment.connections.admin(target)
 
     def find(self, kind: Kind, source: str, request: Mapping[str, Any]) -> Resend | None:
-        """One that was asked for in the same words, has begun and not ended; None where there is
+        """The oldest resend with the same request that has begun and not ended; None if there is
         none."""
         return next(iter(self.find_all(kind, source, request)), None)
 
     def find_all(self, kind: Kind, source: str, request: Mapping[str, Any]) -> list[Resend]:
-        """All of these, oldest first."""
+        """All such resends, oldest first."""
         begun = read_notes(self.deployment.lake.ask("resends", kind=kind))
         return [resend for resend in begun if resend.answers(source, self.admin.alias, request)]
 
@@ -63,7 +63,7 @@ class Steps:
         parts: tuple[ResentTopic, ...],
         time_zone: str = "UTC",
     ) -> Resend:
-        """One that has not begun. Raises ClusterUnreachable."""
+        """A resend that has not begun. Raises ClusterUnreachable."""
         return Resend(
             kind,
             new_id(datetime.now(timezone.utc)),
@@ -76,7 +76,7 @@ class Steps:
         )
 
     def check_can_go_on(self, known: Resend, time_zone: str | None = None) -> None:
-        """Raise InputError where a resend began under conditions that have changed since."""
+        """Raise InputError if the conditions under which a resend began have changed since."""
         comparisons = [(known.target_id, self.admin.cluster_id(), "cluster")]
         comparisons += [(known.time_zone, time_zone, "time zone")] if time_zone is not None else []
         for was, now, what in comparisons:
@@ -88,8 +88,8 @@ class Steps:
         self._check_targets(known)
 
     def _check_targets(self, resend: Resend) -> Ends:
-        """Raise InputError where what was sent before is gone: the map says that it is there.
-        Returns up to where that is."""
+        """Raise InputError if sent records are gone, which the map still has. Returns the end of
+        what was sent by target partition."""
         for name in sorted(topics.made_again(self.admin, resend.parts)):
             raise InputError(
                 f"topic {name} of cluster {self.admin.alias} was deleted, or made again, since "
@@ -106,8 +106,8 @@ class Steps:
         return mapped
 
     def _check_still_there(self, resend: Resend) -> None:
-        """Raise where what was sent is not there, or where the cluster does not say that it is: the
-        next call has the same question."""
+        """Raise if sent records are not there, or the cluster does not report it; the next call
+        checks again."""
         mapped = self._check_targets(resend)
         answers = self.admin.end_offsets(mapped.keys(), committed=False, skip_silent=True)
         for topic, partition in sorted(mapped.keys() - answers.keys()):
@@ -119,8 +119,8 @@ class Steps:
             )
 
     def lost_ends(self, resend: Resend) -> tuple[Ends, Ends]:
-        """Up to where a resend had sent records, by target partition, in topics that are there; and
-        where the logs end that have lost some of them."""
+        """The ends of what a resend has sent, by target partition, in topics that still exist; and
+        the ends of logs that have lost some of it."""
         mapped: dict[TopicAndPartition, int] = {}
         for row in self.deployment.lake.ask("mapped_ends", flow=resend.name):
             key = (row["target_topic"], row["partition"])
@@ -147,9 +147,9 @@ class Steps:
         rest: Callable[[Resend], ExtrasDone] = lambda _resend: ExtrasDone(),
         told: Told = lambda _planned, _outcome: None,
     ) -> tuple[PlannedResend, SendOutcome]:
-        """Make topics, note what is sent, send, do the rest, tell what came of it, note the end:
-        each once, also if the process is killed. As long as the end is not noted the same call
-        tells once more what came of it, and sends nothing."""
+        """Make topics, note what is sent, send, do the rest, report the outcome by `told`, note the
+        end: each once, even if the process is killed. Until the end is noted, the same call reports
+        the outcome again and sends nothing."""
         resend = planned.resend if planned.continued else self._begin(planned)
         planned = replace(planned, resend=resend)
         outcome = Sender(self.deployment, self.stage, resend, sending).send(stop)
@@ -167,7 +167,7 @@ class Steps:
 
     def _unexplained(self, resend: Resend, records: Mapping[str, int]) -> tuple[str, ...]:
         """The target topics that have more records than were picked, or fewer although the stage
-        has lost none of them since. Records that were picked one by one are parked, and stay so."""
+        has lost none of them since. Records picked one by one are parked, and stay in the stage."""
         parts = [part for part in resend.parts if not part.picked]
         differing = [part for part in parts if records.get(part.target_topic, 0) != part.records]
         if not differing:
@@ -183,12 +183,12 @@ class Steps:
         )
 
     def give_up_replaced(self, planned: PlannedResend) -> None:
-        """Note that no process goes on with the one that another takes the place of."""
+        """Note that the resend which this one replaces is not continued."""
         if planned.replaces is not None:
             self.event_log.record(planned.replaces.name, planned.replaces.given_up())
 
     def _begin(self, planned: PlannedResend) -> Resend:
-        """Make the target topics, and note what is sent: from here on it is decided."""
+        """Make the target topics, and note what is sent: from here on that is fixed."""
         resend = planned.resend
         self.give_up_replaced(planned)
         if planned.makes:
@@ -208,7 +208,7 @@ class Steps:
 
 
 def _lacks(part: ResentTopic, gone: Sequence[tuple[PartitionGeneration, int, int]]) -> bool:
-    """Whether any of these ranges of offsets, inclusive, lies within one of a part's."""
+    """Whether any of these ranges of offsets, inclusive, overlaps one of a part's."""
     return any(
         place == PartitionGeneration(part.topic, sent.partition, sent.generation)
         and first <= sent.last

@@ -1,5 +1,4 @@
-"""The target topics of a resend: looked at before anything is done, and made where they are
-missing."""
+"""The target topics of a resend: checked before anything is done, and made if they are missing."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -15,19 +14,19 @@ from mirrorlake.naming.policy import check_topic_name
 from mirrorlake.offsets.positions import partitions_of
 from mirrorlake.resend.note import ResentTopic
 
-#: What a restored topic is made with, so that its cluster does not delete what is older than it
-#: keeps others, and does not write its own time over the timestamps of records.
+#: Configs that a restored topic is made with, so that its cluster neither deletes old records nor
+#: overwrites their timestamps.
 KEPT: Mapping[str, str] = {"retention.ms": "-1", "retention.bytes": "-1", **ALWAYS}
 
 
 def check_name(topic: str) -> None:
-    """Raise InputError for what is no name of a topic."""
+    """Raise InputError for an invalid topic name."""
     if reason := check_topic_name(topic):
         raise InputError(f"{topic!r} is no name of a topic: {reason}")
 
 
 def check_partitions(there: TopicInfo | None, needed: int, topic: str) -> None:
-    """Raise InputError where a target topic has fewer partitions than the source's: records stay in
+    """Raise InputError if a target topic has fewer partitions than the source's: records keep
     theirs."""
     if there is not None and there.partitions < needed:
         raise InputError(
@@ -39,8 +38,8 @@ def check_partitions(there: TopicInfo | None, needed: int, topic: str) -> None:
 def written_by_flows(
     topology: Topology, cluster: str, staged: Mapping[str, Collection[str]]
 ) -> dict[str, str]:
-    """The topics of a cluster that flows of the file write to, enabled or not, each with one of its
-    flows. `staged` are the topics that the lake has of each source cluster."""
+    """The topics of a cluster that flows of the topology file write to, enabled or not, each with
+    one such flow. `staged` are the topics that the lake has of each source cluster."""
     flows = (topology.flow(name) for name in topology.flows)
     return {
         flow.target_topic(topic): flow.name
@@ -52,8 +51,7 @@ def written_by_flows(
 
 
 class Stated:
-    """How topics are made that the lake knows by their states, on a cluster that is asked for its
-    brokers once."""
+    """Makes topics from their states in the lake; queries the cluster once for its brokers."""
 
     def __init__(self, admin: ClusterAdmin) -> None:
         self._admin = admin
@@ -62,8 +60,8 @@ class Stated:
     def topic(
         self, name: str, state: TopicState | None, partitions: int, configs: Mapping[str, str]
     ) -> TopicInfo:
-        """A topic with the partitions and replicas that it had: at least so many partitions as are
-        needed, and no more replicas than the cluster has brokers."""
+        """A topic with its earlier partitions and replicas: at least `partitions`, and no more
+        replicas than the cluster has brokers."""
         if state is None:
             return TopicInfo(name, partitions, -1, configs)
         if state.factor not in self._factors:
@@ -91,7 +89,7 @@ def _row(topic: TopicInfo, error: Exception | None) -> Change:
 
 
 def ends_of_topics(admin: ClusterAdmin, topics: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-    """The log ends of some topics, by their numbers of partitions."""
+    """The log ends of topics, given their partition counts."""
     ends = admin.end_offsets(partitions_of(topics), committed=False)
     return {
         topic: tuple(ends[topic, partition] for partition in range(count))
@@ -100,8 +98,8 @@ def ends_of_topics(admin: ClusterAdmin, topics: Mapping[str, int]) -> dict[str, 
 
 
 def made_again(admin: ClusterAdmin, parts: Iterable[ResentTopic]) -> set[str]:
-    """The target topics of parts of a resend that are gone, or other ones than when it began: what
-    was sent there is gone with them. Of one whose id was not known then only that it is gone shows.
+    """The target topics of a resend's parts that are gone, or were made again since it began: the
+    sent records are gone with them. A topic whose id was not known then counts only if it is gone.
     Raises ClusterUnreachable."""
     noted = {part.target_topic: part.topic_id for part in parts}
     there, missing = admin.identities(sorted(noted))

@@ -1,4 +1,4 @@
-"""Replays and restores that have begun and not ended: what they have yet to send stays staged."""
+"""Replays and restores that have begun and not ended: their unsent records must stay staged."""
 
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.retention import ConsumingFlow
@@ -9,7 +9,7 @@ _KINDS: tuple[Kind, ...] = ("replay", "restore")
 
 
 def waiting_resends(lake: Lake) -> list[ConsumingFlow]:
-    """All of them, as readers of the stage. One that is given up has been replaced by another
+    """All of them, as readers of the stage. A given-up one was replaced by another
     (`--start-over`)."""
     begun = [resend for kind in _KINDS for resend in read_notes(lake.ask("resends", kind=kind))]
     return [_reader(lake, resend) for resend in begun]
