@@ -1,2 +1,1 @@
-"""Going over to the other cluster: the last catch-up, groups moved, queries moved, what was left
-behind."""
+"""Moving to the other cluster: the last catch-up, groups, queries, and what was left behind."""

@@ -1,5 +1,5 @@
-"""What of a flow's source never reached its target: what an unclean failover leaves behind. Reads
-the lake only."""
+"""What of a flow's source never reached its target, as after an unclean failover. Reads only the
+lake."""
 
 from typing import Any
 

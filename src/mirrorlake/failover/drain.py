@@ -1,5 +1,5 @@
-"""The last catch-up before groups are moved: a flow goes up to the end offsets that its source has
-now."""
+"""The last catch-up before groups are moved: brings a flow up to the present end offsets of its
+source."""
 
 import logging
 import time
@@ -27,23 +27,23 @@ from mirrorlake.run.replicator import Replicator
 
 logger = logging.getLogger(__name__)
 
-#: How long a running `mirrorlake run` may take to come up to the end, and how often it is checked,
+#: How long to wait for a running `mirrorlake run` to reach the end, and how often that is checked,
 #: seconds.
 WAIT_SECONDS = 120.0
 LOOK_SECONDS = 2.0
-#: How long transactions that are open at the source may take to end: those of producers that go on
-#: are over by then.
+#: How long open transactions at the source may take to end, seconds: those of producers that go on
+#: have ended by then.
 OPEN_SECONDS = 10.0
 
 
 def drain(deployment: Deployment, flow: ResolvedFlow) -> Drained:
-    """Bring a flow up to the end of its source: by this process, or by waiting for the one that
+    """Bring a flow up to the end of its source: in this process, or by waiting for the one that
     runs it.
 
-    Where it cannot be known that no other process runs the flow, this one does not: two that
-    produce would write twice. What stops it is reported and not raised; positions behind what is
-    there are then held back. Topics that are paused, and a flow that is disabled, stay where they
-    are. Raises ClusterUnusable, and LakeError when the lake was opened to be read.
+    This process does not run the flow if another one may be running it: two producers would write
+    records twice. What stops the drain is reported, not raised; positions ahead of the mirror are
+    then held back. Paused topics, and a disabled flow, stay where they are. Raises ClusterUnusable,
+    and LakeError when the lake was opened only to be read.
     """
     lake = deployment.lake
     ends, held, silent = _ends(deployment.connections, flow, living_targets(lake.now, flow.name))
@@ -52,7 +52,7 @@ def drain(deployment: Deployment, flow: ResolvedFlow) -> Drained:
     resting = {key: end for key, end in ends.items() if _rests(flow, key[0])}
     going = {key: end for key, end in ends.items() if key not in resting}
     missing, records, detail = ([], 0, None) if _rests(flow) else _brought(deployment, flow, going)
-    # again, since the process that runs the flow may have noticed one meanwhile
+    # again: the process that runs the flow may have noticed a change meanwhile
     closed |= _other_logs(deployment, flow, ends)[1]
     gone = closed_targets(lake.now, deployment.connections, flow)
     closed |= {topic: gone[topic] for topic in sorted(gone.keys() & {topic for topic, _ in ends})}
@@ -95,8 +95,8 @@ def _brought(
 def _other_logs(
     deployment: Deployment, flow: ResolvedFlow, keys: Collection[TopicAndPartition]
 ) -> tuple[set[TopicAndPartition], dict[str, str]]:
-    """The partitions that are another log than the mirrored one, whose end may lie in front of what
-    was mirrored; and by topic, or partition, why."""
+    """The partitions whose log is not the mirrored one, and may end in front of what was mirrored;
+    and why, by topic or partition."""
     lake, source = deployment.lake.now, deployment.connections.admin(flow.source)
     topics = closed_sources(lake, source, flow, {topic for topic, _ in keys})
     back = other_logs(lake, flow.name).since
@@ -110,13 +110,13 @@ def _other_logs(
 
 
 def _rests(flow: ResolvedFlow, topic: str | None = None) -> bool:
-    """Whether a flow brings nothing to its target, or nothing of a topic."""
+    """Whether a flow, or one topic of it, is disabled or paused."""
     resting = flow.paused or not flow.settings.enabled
     return resting or topic is not None and flow.pauses(topic)
 
 
 def _why_left(flow: ResolvedFlow, left: Sequence[str]) -> str | None:
-    """Why what rests has not come to its end; None where it has."""
+    """Why partitions at rest are behind their ends; None if none is."""
     if not left:
         return None
     why = "it is disabled" if not flow.settings.enabled else "they are paused"
@@ -124,7 +124,7 @@ def _why_left(flow: ResolvedFlow, left: Sequence[str]) -> str | None:
 
 
 def _unknown(flow: ResolvedFlow, silent: Sequence[str], closed: Mapping[str, str]) -> str | None:
-    """Why it is not known that all is mirrored; None where it is."""
+    """Why it is not known whether all is mirrored; None if it is known."""
     if silent:
         return (
             f"{len(silent)} partitions or topics of {flow.source}, such as {silent[0]}, did not "
@@ -136,9 +136,9 @@ def _unknown(flow: ResolvedFlow, silent: Sequence[str], closed: Mapping[str, str
 def _ends(
     connections: Connections, flow: ResolvedFlow, mirrored: Collection[str]
 ) -> tuple[dict[TopicAndPartition, int], list[str], list[str]]:
-    """The ends of a flow's partitions at its source, as consumers of committed records get them;
-    the transactions that stay open there, a sentence each; and the partitions whose leader does not
-    report its ends, with the topics, of those that were `mirrored`, that may not be seen."""
+    """The ends of a flow's partitions at its source for readers of committed records; the
+    transactions that stay open there, a sentence each; and what is not reported: partitions whose
+    leader is silent, and `mirrored` topics that we may not see."""
     admin = connections.admin(flow.source)
     there = admin.topics()
     wanted = {name for name in there.keys() | mirrored if flow.selection.selects(name)}
@@ -150,7 +150,7 @@ def _ends(
         waiting = _open(ends, marks)
         if not waiting:
             break
-    answered = ends.keys() & marks.keys()  # without its mark no open transaction would be seen
+    answered = ends.keys() & marks.keys()  # without a mark, open transactions stay unseen
     silent = [f"{topic}-{number}" for topic, number in keys if (topic, number) not in answered]
     silent += sorted(hidden(admin.client, gone)) if (gone := wanted - there.keys()) else []
     return ends, _held(connections, flow, ends, marks), silent
@@ -159,7 +159,7 @@ def _ends(
 def _open(
     ends: Mapping[TopicAndPartition, int], marks: Mapping[TopicAndPartition, int]
 ) -> list[TopicAndPartition]:
-    """Partitions whose last stable offset has not come to the end that their log had."""
+    """Partitions whose last stable offset has not reached the earlier end of their log."""
     return [key for key, end in ends.items() if end < marks.get(key, end)]
 
 
@@ -196,7 +196,7 @@ def _is_free(deployment: Deployment, flow: ResolvedFlow) -> tuple[bool, str | No
     except LakeError as error:
         return False, str(error)
     lease.release()
-    # an object in a store is seen from all hosts
+    # in a store, all hosts see the lease's object
     if not deployment.lake.in_store and runs_elsewhere(deployment.lake, flow.name, lease):
         return False, f"another process runs flow {flow.name}, and did not come to the end in time"
     return True, None
@@ -218,15 +218,13 @@ def _wait(lake: Lake, flow: ResolvedFlow, ends: dict[TopicAndPartition, int]) ->
 def _without_heartbeats(
     lake: Lake, flow: ResolvedFlow, ends: dict[TopicAndPartition, int]
 ) -> dict[TopicAndPartition, int]:
-    """Ends of partitions but those of heartbeats, which wait for other records, as long as they
-    may."""
+    """Leave out the ends of heartbeats, which wait for other records as long as they may."""
     aside = known_heartbeats(lake, flow.name) if ends else None
     return {} if aside is None else {key: end for key, end in ends.items() if not aside(key[0])}
 
 
 def _missing(translator: Translator, ends: dict[TopicAndPartition, int]) -> list[str]:
-    """Partitions of which something is not mapped yet: an end that translates exactly has been
-    reached."""
+    """Partitions with unmapped records: an end that translates exactly has been reached."""
     asked = [(topic, partition, end) for (topic, partition), end in ends.items() if end > 0]
     if not asked:
         return []

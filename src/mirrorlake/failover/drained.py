@@ -1,12 +1,12 @@
-"""How the last catch-up before groups are moved ended. Pure."""
+"""The result of the last catch-up before groups are moved. Pure."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Drained:
-    """How a catch-up ended. `missing` are partitions whose end was not reached; `records` were
-    produced by it; `held` says which transactions are open at the source, and keep records back."""
+    """The result of a catch-up. `missing` are partitions whose end was not reached; `records` were
+    produced by it; `held` names open transactions at the source that hold records back."""
 
     flow: str
     complete: bool

@@ -1,9 +1,8 @@
-"""`mirrorlake failover` and `failback`: groups moved to the other cluster, verified by reading
-back, and noted down.
+"""`mirrorlake failover` and `failback`: move groups to the other cluster, verify them by reading
+back, and write that down.
 
-Resumable: every step checks what is there, so that a second run after a kill does what is left and
-ends in the same state. Nothing is remembered but in the groups themselves, `changes` and
-`checkpoints`.
+Resumable: each step checks the present state, so a second run after a kill does what is left and
+ends in the same state. The only state is the groups themselves, `changes` and `checkpoints`.
 """
 
 from collections import defaultdict
@@ -46,13 +45,13 @@ from mirrorlake.groups.sync_plan import TargetGroup
 from mirrorlake.kafka.groups import GroupAdmin, positions_or_errors
 from mirrorlake.lake.deployment import Deployment
 
-#: How long a turn of group sync may take that is under way when groups are to be moved, seconds.
+#: How long to wait for a turn of group sync that is under way when groups are to be moved, seconds.
 SYNC_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
 class MoveOptions:
-    """How groups are to be moved. `groups` None is all that the flow mirrors."""
+    """How to move groups. `groups` None means all that the flow mirrors."""
 
     groups: tuple[str, ...] | None = None
     dry_run: bool = False
@@ -63,16 +62,16 @@ class MoveOptions:
 def move_groups(
     deployment: Deployment, direction: Direction, options: MoveOptions
 ) -> dict[str, Any]:
-    """Move groups along a way.
+    """Move groups along a direction.
 
     Returns:
         What was done, as one document; `complete` is whether nothing is left.
 
     Raises:
-        InputError: a group is nowhere.
+        InputError: a named group is not known there.
         ClusterUnusable: the goal cannot be used.
         LeaseTaken: another process moves groups between the clusters.
-        LakeError: the lake was opened to be read, and something is to be drained.
+        LakeError: the lake was opened only to be read, and flows are to be drained.
     """
     lake, connections = deployment.lake, deployment.connections
     route = Route(direction.flow, direction.reverse, lake=lake.now, connections=connections)
@@ -84,8 +83,8 @@ def move_groups(
     gone = why_unreachable(route)
     drained = _catch_up(deployment, direction) if options.drain and not gone else []
     with sole_mover(lake, direction.flow, SYNC_SECONDS):
-        # group sync would move the same groups beside us; what it noted until now counts, and so
-        # does what was drained, and what groups read while the lease was waited for
+        # Group sync would move the same groups at the same time. Read now, so that its notes until
+        # now count, and what was drained or read by groups while we waited for the lease.
         lake.reader.refresh()
         inventory = take_inventory(route, options.groups, gone)
         results, goals = _planned(route, inventory, options.force)
@@ -96,7 +95,7 @@ def move_groups(
 
 
 def planned_moves(route: Route, options: MoveOptions) -> dict[str, Any]:
-    """What `move_groups` would do, as the same document: changes nothing. Raises as that does."""
+    """The document of what `move_groups` would do; changes nothing. Raises the same errors."""
     route.connections.admin(route.goal).cluster_id()
     inventory = take_inventory(route, options.groups, why_unreachable(route))
     results = _planned(route, inventory, options.force)[0]
@@ -126,25 +125,25 @@ def _document(
 
 
 def _catch_up(deployment: Deployment, direction: Direction) -> list[Drained]:
-    """Drain the flow, and on the way back the opposite one too: what was written at the target goes
-    to the source. Where both use one name for a topic, it is brought up on the way there as well,
-    since positions are exact by both; what comes of that shows there."""
+    """Drain the flow, and on the way back the opposite one too, which brings records from the
+    target. Where both use one name for a topic, drain it on the way there too, since positions are
+    exact by both; what it lacks then shows in the positions."""
     drained = [_drained(deployment, direction.flow)]
     opposite, topology = opposite_name(direction.flow), deployment.connections.topology
     if opposite in topology.flows:
         back = topology.flow(opposite)
         shares = back.settings.policy == direction.flow.settings.policy == "identity"
-        # one that is switched off brings nothing back, and was never meant to
+        # a flow that is switched off brings nothing back, and was never meant to
         if back.settings.enabled and not back.paused and (direction.reverse or shares):
             drained.append(_drained(deployment, back))
     return drained if direction.reverse else drained[:1]
 
 
 def _drained(deployment: Deployment, flow: ResolvedFlow) -> Drained:
-    """Who moves groups has found that both clusters answer: one that does not do so any more leaves
-    the flow undrained."""
+    """Drain one flow. Both clusters have just answered; if one no longer does, the flow is left
+    undrained."""
     try:
-        # it runs the flow by Spark, which a dry run does without
+        # imported here: it runs the flow by Spark, which a dry run does without
         from mirrorlake.failover.drain import (
             drain,
         )
@@ -157,9 +156,9 @@ def _drained(deployment: Deployment, flow: ResolvedFlow) -> Drained:
 def _planned(
     route: Route, inventory: GroupInventory, force: bool
 ) -> tuple[list[MoveResult], Mapping[str, TargetGroup]]:
-    """What is to be done, and the groups at the goal that it was decided by. Where the goal does
-    not say where a log begins, a position may lie in front of it, and its consumers would skip what
-    is there: it is left, unless by `force`."""
+    """The planned results, and the groups at the goal that they are based on. If the goal does not
+    report where a log begins, a position may lie in front of it, and consumers would skip records:
+    such a position is not moved, except by `force`."""
     admin = route.connections.admin(route.goal)
     checkpoints = [standing.checkpoint for standing in inventory.standings]
     starts = logs.starts(admin, {checkpoint.target for checkpoint in checkpoints})
@@ -186,8 +185,8 @@ def _planned(
 def carry_out(
     goal: GroupAdmin, results: Sequence[MoveResult], goals: Mapping[str, TargetGroup], force: bool
 ) -> list[MoveResult]:
-    """Send what is to be moved, group by group, and read it back. `goals` are the groups that it
-    was decided by."""
+    """Send the planned moves, group by group, and read them back. `goals` are the groups that the
+    plan was based on."""
     moving = [result.standing.checkpoint for result in results if result.done == "would move"]
     sent: dict[GroupPartition, Sent] = {}
     for step in move_in_steps(goal, goals, moving, force, at_once=1):
@@ -203,8 +202,7 @@ def carry_out(
 
 
 def _read_on(route: Route, results: Sequence[MoveResult]) -> list[str]:
-    """Which groups stand elsewhere at the origin by now than where they were moved by, one sentence
-    each."""
+    """The groups that have read on at the origin since the move was planned, one sentence each."""
     moved: dict[str, list[Checkpoint]] = defaultdict(list)
     for result in results:
         if result.done == "moved" or (result.done == "there" and result.detail is None):
@@ -233,7 +231,7 @@ def _read_on(route: Route, results: Sequence[MoveResult]) -> list[str]:
 def _note_down(deployment: Deployment, direction: Direction, results: Sequence[MoveResult]) -> None:
     changed = [result for result in results if result.is_news]
     deployment.event_log.record(direction.flow.name, [result.change() for result in changed])
-    # What failback did not move is no position of the source, and so no checkpoint.
+    # What failback did not move is not a position of the source, and so not a checkpoint.
     noted = ("moved", "there") if direction.reverse else ("moved", "there", "kept", "failed")
     rows = [
         result.checkpoint(direction.reverse, _word(direction))

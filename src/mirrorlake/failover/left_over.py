@@ -1,5 +1,5 @@
-"""What a move of groups leaves that is not as it should be, and what an operator should know before
-consumers start, in sentences."""
+"""Sentences about what a move of groups left undone, and what an operator should know before
+consumers start."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from mirrorlake.groups.moves import MoveResult
 from mirrorlake.groups.shared_topics import Direction, Route
 from mirrorlake.groups.sync_plan import may_have_members
 
-#: How many topics, or partitions, of a group one sentence names.
+#: How many topics, or partitions, of a group a sentence names.
 _NAMED = 5
 
 
@@ -20,7 +20,7 @@ def left_over(
     results: Sequence[MoveResult],
     drained: Sequence[Drained],
 ) -> list[str]:
-    """What is not as it should be, one sentence each."""
+    """What was left undone, one sentence each."""
     left = [
         f"flow {flow_drained.flow} was not drained: {_why(flow_drained)}"
         for flow_drained in drained
@@ -44,7 +44,7 @@ def left_over(
 
 
 def _without_counterpart(direction: Direction, inventory: GroupInventory) -> list[str]:
-    """Positions that lead nowhere, those of a group in a topic as one."""
+    """Sentences about positions without a counterpart, one for each group and topic."""
     places: dict[tuple[str, str], list[str]] = {}
     for (group, topic, partition), position in sorted(inventory.lost.items()):
         named = f"{position} of partition {partition}"
@@ -64,7 +64,7 @@ def _unmirrored(direction: Direction, topic: str) -> str:
 
 
 def _standing_left(direction: Direction, result: MoveResult) -> str:
-    """What is not as it should be about one position."""
+    """What was left undone about one position."""
     standing, checkpoint = result.standing, result.standing.checkpoint
     where = f"group {checkpoint.group_id}, {checkpoint.target_topic}-{checkpoint.partition}"
     if result.done in ("kept", "failed"):
@@ -100,8 +100,8 @@ def _why(drained: Drained) -> str:
 
 
 def warnings_of(route: Route, inventory: GroupInventory) -> list[str]:
-    """What an operator should know before consumers start: members left at the origin, open
-    incidents of the flow."""
+    """What an operator should know before consumers start: groups with members at the origin,
+    groups not moved, open incidents of the flow."""
     warnings = [
         f"group {group} still has members on {route.origin}: stop them, then run this again, "
         "or they read on there"

@@ -1,7 +1,7 @@
-"""Moves a Structured Streaming query to the other cluster: its checkpoint read, and its positions
-translated.
+"""Moves a Structured Streaming query to the other cluster: reads its checkpoint, and translates its
+positions.
 
-Spark keeps the positions of a Kafka source in the query's own checkpoint and in no group, so no
+Spark keeps the positions of a Kafka source in the query's own checkpoint and not in a group, so no
 replicator moves them.
 """
 
@@ -40,7 +40,7 @@ class InexactPosition:
 
 @dataclass(frozen=True)
 class TranslatedQuery:
-    """Positions on the other cluster, by the number of the query's source, and what is wrong with
+    """Positions on the other cluster, by the number of the query's source, and problems with
     some."""
 
     positions: dict[int, Offsets]
@@ -48,8 +48,8 @@ class TranslatedQuery:
 
 
 def read_checkpoint(directory: Path) -> QueryPosition:
-    """Where the query of a checkpoint goes on; only reads. Raises InputError if it is none, or not
-    one we know."""
+    """Where the query of a checkpoint continues; only reads. Raises InputError for a directory that
+    is not a checkpoint, or of an unknown form."""
     if not (directory / "offsets").is_dir():
         raise InputError(
             f"{directory} is not a checkpoint of a Structured Streaming query: it has no folder "
@@ -72,10 +72,11 @@ def translate_query(
     reverse: bool = False,
 ) -> TranslatedQuery:
     """Translate a query's positions from the source to the target of a flow, or back with
-    `reverse`, as groups are moved: in a topic that the opposite flow shares by its records, too.
+    `reverse`, like those of groups: in a topic shared with the opposite flow, by both flows'
+    records.
 
     EARLIEST and LATEST mean the same on the other cluster. A position that is not replicated yet
-    goes to the highest safe one, and is a problem as well as one that was never seen.
+    goes to the highest safe one, and is reported as a problem, like one that was never seen.
     """
     asked = {
         (*key, offset) for positions in query.sources.values() for key, offset in positions.items()
@@ -110,8 +111,8 @@ def _marks(
     asked: Sequence[TopicPartitionOffset],
     reverse: bool,
 ) -> dict[TopicPartitionOffset, Translated]:
-    """EARLIEST and LATEST, which need only the topic's name there; a topic that is no mirror is
-    left out."""
+    """Translate EARLIEST and LATEST, which need only the topic's name there; topics that are not
+    mirrors are left out."""
     marks = {}
     for topic, partition, mark in asked:
         name = flow.naming.upstream_topic(topic) if reverse else flow.target_topic(topic)
@@ -128,7 +129,7 @@ def _problem_of(
     reverse: bool,
     others: OtherLogs,
 ) -> str | None:
-    """What is wrong with a translated position; `others` are logs of the source of which no
+    """What is wrong with a translated position; `others` are logs of the source about which no
     operator has decided."""
     topic, partition, offset = position
     named = f"position {offset} of partition {partition} of topic {topic}"
@@ -154,7 +155,7 @@ def _batches(folder: Path) -> list[int]:
 
 
 def _began(folder: Path) -> dict[int, str]:
-    """Where sources began, by number, of those that say it."""
+    """Where sources began, by number, if they have noted it."""
     places = [path for path in folder.iterdir() if path.name.isdecimal()] if folder.is_dir() else []
     return {int(path.name): _text(path / "0") for path in places if (path / "0").is_file()}
 
