@@ -1,4 +1,4 @@
-"""The flows that may need staged records: asked so that what they say holds until the records are
+"""The flows that may need staged records, queried so that the answers hold until the records are
 deleted."""
 
 import logging
@@ -29,9 +29,9 @@ logger = logging.getLogger(__name__)
 
 
 class SourceFlows:
-    """The flows that read from a source cluster: those of the topology file, those of other ones
-    that have rows in the map, or were about to write what comes to have some, and replays and
-    restores that began and have not ended."""
+    """The flows that read from a source cluster: those of the topology file, others that have rows
+    in the map or were about to write records that get some, and replays and restores that have
+    begun and not ended."""
 
     def __init__(self, deployment: Deployment, alias: str, topics: Collection[str]) -> None:
         lake, connections = deployment.lake, deployment.connections
@@ -57,16 +57,16 @@ class SourceFlows:
         ]
 
     def by_their_maps(self) -> list[FlowPositions]:
-        """What the tables say: enough where nothing lies behind the end of a map."""
+        """The positions by the tables alone: enough if nothing lies behind the end of a map."""
         names = self._file.keys() | self._mapped.keys() | self._noted
         return [self._known(name, None) for name in (*sorted(names), *self._resends)]
 
     def held(
         self, names: Iterable[str], stack: ExitStack, waits: dict[str, str]
     ) -> list[FlowPositions]:
-        """The same of some flows that this call sees to it no process produces until `stack` is
-        closed. Of those that another process produces, or whose target does not answer, only the
-        tables are known; `waits` gets the reason."""
+        """The positions of some flows, which are blocked from producing until `stack` is closed. If
+        another process produces a flow, or its target does not answer, only the tables are known;
+        `waits` gets the reason."""
         positions = []
         for name in names:
             committed = None
@@ -92,15 +92,15 @@ class SourceFlows:
         mirrors = [
             topic for topic in self._topics if flow is not None and flow.selection.selects(topic)
         ]
-        # Noted before the first record goes there: a process that runs may produce what the file no
-        # longer selects.
+        # Noted before the first record goes there: a running process may produce topics that the
+        # file no longer selects.
         mirrors += [topic for topic in noted_targets(self._lake, name)[1] if topic in self._topics]
         if name in self._resends:
             mirrors = list(self._topics)
         return FlowPositions(name, flow_floors(self._lake, name, target), committed, mirrors)
 
     def _alone(self, name: str, stack: ExitStack) -> dict[TopicAndPartition, GenerationOffset]:
-        """Where the target says that a flow is, once no process writes for it any more. Raises
+        """The positions of a flow at its target, once no process writes for it any more. Raises
         LeaseTaken, LakeError, ClusterUnusable, KafkaException."""
         flow = self._file.get(name)
         lease = lease_of_flow(self._deployment, name)
@@ -110,7 +110,7 @@ class SourceFlows:
             raise LeaseTaken(f"another process runs flow {name}")
         tasks = LakeMap(self._lake, name).produce_tasks()
         if tasks is None or (flow is not None and flow.settings.delivery != "exactly_once"):
-            return {}  # it never wrote, or rebuilds nothing
+            return {}  # it never wrote, or does not rebuild map rows
         alias = name.rpartition("->")[2]
         if alias not in self._connections.topology.clusters:
             raise LakeError(f"cluster {alias} of {name} is not in the topology file")
@@ -147,7 +147,7 @@ class SourceFlows:
         group: str,
         places: Mapping[TopicAndPartition, TopicAndPartition],
     ) -> dict[TopicAndPartition, GenerationOffset]:
-        """By source partition. Raises KafkaException."""
+        """Committed positions by source partition. Raises KafkaException."""
         known = source_generations(self._lake, name)
         return {
             places[key]: known_position(known.ids(places[key]), offset, decode_metadata(metadata))

@@ -1,10 +1,10 @@
-"""`mirrorlake forget`: staged records are deleted by a predicate, and the map stays exact.
+"""`mirrorlake forget`: deletes staged records by a predicate, while the map stays exact.
 
-The order of events: what goes is noted by its offsets, then deleted, then noted as done. Who dies
-in between leaves the rest to the next call, or to `maintain`; flows leave out what is noted from
-their next start on, so no flow needs it meanwhile. The predicate is written down nowhere, since
-what picks a person's records may be the person's own data: neither in the tables, nor in Delta's
-log, where the statement that deletes names offsets.
+The order: note the offsets, delete the records, note that it is done. If a process dies in between,
+the next call or `maintain` does the rest; no flow needs these records meanwhile, since flows leave
+out noted offsets from their next start on. The predicate is written nowhere, since one that picks a
+person's records may itself be personal data: neither in the tables nor in Delta's log, where the
+deleting statement names offsets.
 """
 
 import logging
@@ -46,30 +46,30 @@ def forget(
     dry_run: bool = False,
     vacuum_hours: int = 168,
 ) -> dict[str, Any]:
-    """Delete the staged records of some topics that a predicate picks, as far as no flow needs them
-    any more.
+    """Delete the staged records of some topics that a predicate picks, except those that a flow
+    still needs.
 
     Args:
         deployment: the lake, and the clusters of its topology file.
         topics: named as at the source.
         where: the predicate, in Spark's SQL, over the columns of `records`.
-        source: the alias of the source cluster; None where only one has staged such topics.
+        source: the alias of the source cluster; None if only one has staged such topics.
         dry_run: only count.
-        vacuum_hours: how long `maintain` keeps the files of before.
+        vacuum_hours: how long `maintain` keeps files that were replaced.
 
     Returns:
         {"source", "dry_run", "forget_id", "records", "files", "waiting", "topics": [{topic,
         records, files, waiting}], "waits": [{flow, why}] for the records that are `waiting`,
-        "elsewhere": [{source, topic, records}] of the stage that come from the same records and
-        that the predicate picks as well (None: it cannot be asked there), "replays": names of those
-        whose predicates about these topics are in `changes`, "finished": records of calls before
-        that were killed, "deleted_at", "gone_after"}: the first `maintain` behind the latter
-        removes the files that still hold them. The last two and the id are None where nothing was
-        deleted.
+        "elsewhere": [{source, topic, records}] of staged topics with the same records, of which the
+        predicate picks so many too (None: it cannot be evaluated there), "replays": names of
+        replays whose predicates about these topics are in `changes`, "finished": records of
+        earlier, killed calls, "deleted_at", "gone_after"}: the first `maintain` after `gone_after`
+        removes the files that still hold the records. The last two and the id are None if nothing
+        was deleted.
 
     Raises:
         InputError: the predicate cannot be run, or a topic is not staged.
-        LeaseTaken: another process does the same.
+        LeaseTaken: another process is forgetting records.
     """
     lake = deployment.lake
     with forgetting(lake):
@@ -86,7 +86,7 @@ def forget(
 
 
 class _Request:
-    """What is asked for."""
+    """One call's request."""
 
     def __init__(
         self, deployment: Deployment, alias: str, topics: tuple[str, ...], where: str, dry_run: bool
@@ -98,10 +98,10 @@ class _Request:
         self._reader = lake.upkeep("records").reader if means_the_same(where) else lake
 
     def _matching(self, places: Sequence[StagedTopic]) -> str:
-        """The query of what the predicate picks of some topics."""
+        """The query for the records of some topics that the predicate picks."""
         names = range(len(places))
         wanted = (f"(source_cluster = :cluster{at} AND topic = :topic{at})" for at in names)
-        # Records of other topics are not shown to the predicate, which may fail for them.
+        # The predicate does not see records of other topics, for which it may fail.
         return (
             "SELECT source_cluster, topic, partition, coalesce(generation, 0) AS generation, "
             "offset, path FROM (SELECT *, _metadata.file_path AS path FROM records "
@@ -109,21 +109,20 @@ class _Request:
         )
 
     def _reading(self, ask: Callable[[Reader], Answer]) -> Answer:
-        """What the lake answers to a question with the predicate: by Spark where DuckDB might mean
-        something else by it, or fails. Raises InputError."""
+        """Query the lake with the predicate: by Spark if DuckDB fails, or might read the predicate
+        differently. Raises InputError."""
         try:
             return ask(self._reader)
         except InputError as error:
             if self._reader is self.lake or not installed("spark"):
                 raise InputError(f"the predicate cannot be run: {error}") from error
-            # not why: what DuckDB says may hold words of the predicate, which may be a person's
+            # without the error: DuckDB's text may quote the predicate, perhaps personal data
             logger.info("Spark is asked what the predicate picks, since DuckDB cannot run it")
             self._reader = self.lake
             return self._reading(ask)
 
     def elsewhere(self, index: StageIndex) -> list[dict[str, Any]]:
-        """How many records of other topics of the stage, which come from the same ones, the
-        predicate picks as well."""
+        """How many records of other staged topics with the same records the predicate picks too."""
         mine = [(self.alias, topic) for topic in self.topics]
         rows = self.lake.ask("map_extents")
         mirrors = {(row["flow"], row["topic"], row["target_topic"]) for row in rows}
@@ -159,8 +158,8 @@ class _Request:
         )
 
     def note(self, stood: "_Snapshot", forget_id: str) -> None:
-        """Note the offsets of those that may go, as ranges. Who dies on the way has noted some:
-        they go, and the next call picks the others."""
+        """Note the offsets of records that may go, as ranges. If the process dies meanwhile, the
+        noted ones go, and the next call picks the others."""
         args, frames = self._picked(stood)
         args |= {"source_cluster": self.alias, "forget_id": forget_id}
         text = sql_text("queries", "forget_ranges")
@@ -169,7 +168,7 @@ class _Request:
             self.lake.append("forgotten", pa.Table.from_batches([batch]))
 
     def _picked(self, stood: "_Snapshot") -> tuple[dict[str, object], Frames]:
-        """What the predicate picks, as a frame `picked` and the values that it names."""
+        """What the predicate picks, as a frame `picked`, and the arguments of its query."""
         mine = [(self.alias, topic) for topic in self.topics]
         frames: dict[str, Frame | str] = {
             "picked": sql_text("queries", "forget_picked"),
@@ -181,7 +180,7 @@ class _Request:
 
 
 def _named(places: Sequence[StagedTopic]) -> dict[str, object]:
-    """The values of a query of `_Request._matching`."""
+    """The arguments of a query by `_Request._matching`."""
     clusters = {f"cluster{at}": alias for at, (alias, _) in enumerate(places)}
     return {**clusters, **{f"topic{at}": topic for at, (_, topic) in enumerate(places)}}
 
@@ -199,7 +198,7 @@ def _forget(request: _Request, stage: StageFiles, held: ExitStack, finished: int
     stood = _snapshot(request, stage, request.flows.by_their_maps())
     counts = request.counts(stood)
     if any(row["waiting"] for row in counts):
-        # Only now are flows kept from producing, and targets asked: mostly all is mapped.
+        # Only now block flows from producing, and query targets: usually all is mapped.
         known = request.flows.held(
             dict.fromkeys(needed.flow for needed in stood.needed), held, reasons
         )
@@ -244,7 +243,7 @@ def _snapshot(request: _Request, stage: StageFiles, flows: Sequence[FlowPosition
 
 
 def _waits(waiting: Sequence[StillNeeded], reasons: dict[str, str]) -> list[dict[str, str]]:
-    """Which flows records wait for, and why."""
+    """The flows that records wait for, and why."""
     why = "what it has produced is not all in its map yet: run it once"
     return [
         {"flow": name, "why": reasons.get(name, why)}

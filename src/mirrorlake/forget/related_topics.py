@@ -1,8 +1,8 @@
-"""Where else a lake may hold the same records as those that are to be forgotten. Pure.
+"""Where else a lake may hold the records that are to be forgotten. Pure.
 
-A mirror that is a source of another flow is staged as well, under the alias of its cluster; so is a
+A mirror that is a source of another flow is staged too, under the alias of its cluster; so is a
 topic whose cluster has two aliases, and a topic that a replay or a restore wrote to. `forget`
-deletes of one topic of one alias, and names the others.
+deletes from one topic of one alias, and names the others.
 """
 
 from collections import defaultdict
@@ -14,7 +14,7 @@ from sqlglot.dialects.databricks import Databricks
 StagedTopic = tuple[str, str]
 """The alias of a source cluster, and a topic of it."""
 
-#: Columns of `records` that go with a record wherever it is mirrored to.
+#: Columns of `records` that stay the same wherever a record is mirrored.
 _CONTENT = frozenset({"key", "value", "headers", "timestamp", "timestamp_ms", "header_names"})
 
 
@@ -24,15 +24,13 @@ def topics_with_same_records(
     aliases: Mapping[str, str],
     staged: Collection[StagedTopic],
 ) -> list[StagedTopic]:
-    """The other topics of the stage whose records come from some topics, or are where these come
-    from.
+    """The other staged topics whose records come from the given topics, or from which theirs come.
 
     Args:
-        begun: the topics.
-        mirrors: of each flow, replay and restore its name, a source topic and the target topic of
-            that.
+        begun: the given topics.
+        mirrors: of each flow, replay and restore: its name, a source topic and its target topic.
         aliases: ids of clusters by their aliases.
-        staged: what the stage has.
+        staged: the topics in the stage.
     """
     near: dict[StagedTopic, set[StagedTopic]] = defaultdict(set)
     for flow, topic, target_topic in mirrors:
@@ -53,8 +51,7 @@ def topics_with_same_records(
 
 
 def is_about_content(where: str) -> bool:
-    """Whether a predicate, which can be run, looks at nothing but what a record is mirrored
-    with."""
+    """Whether a valid predicate uses only columns that are mirrored with a record."""
     tree = parse_one(f"SELECT 1 FROM records WHERE {where}", dialect=Databricks)
     names = {
         (column.parts[0] if column.parts else column).name.lower()

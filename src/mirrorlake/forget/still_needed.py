@@ -1,10 +1,10 @@
 """Which staged records must stay for now, since a flow may have produced them, or be about to.
 Pure.
 
-What is mapped may go: no flow asks the stage for it again. Of what lies behind the end of a map,
-the records that the target has already get their rows of the map by being counted in the stage, so
-none of them may be missing there; where the flow runs, any of them may be on its way. The others
-may go: the flow goes on behind them.
+Mapped records may go: no flow reads them from the stage again. Behind the end of a map, records
+that the target already has get their map rows by being counted in the stage, so none of them may be
+missing there; while the flow runs, any of them may be in flight. All others may go: the flow
+continues behind them.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -20,8 +20,8 @@ _NEWER_THAN_ALL = 2**31 - 1
 
 
 class StillNeeded(NamedTuple):
-    """Offsets of a generation of a partition, from `first` to below `below`, that must stay for a
-    flow."""
+    """Offsets of a generation of a partition, from `first` to `below` (exclusive), that must stay
+    for a flow."""
 
     flow: str
     topic: str
@@ -33,10 +33,9 @@ class StillNeeded(NamedTuple):
 
 @dataclass(frozen=True)
 class FlowPositions:
-    """What is known of a flow. `floors` are the ends of its map: (generation, next source offset).
-    `committed` are the positions at its target, asked for while no other process could write; None
-    where that is not so. `mirrors` are topics that it produces now, or has begun to produce at some
-    time."""
+    """The positions of a flow. `floors` are the ends of its map: (generation, next source offset).
+    `committed` are the positions at its target, queried while no other process could write; None
+    otherwise. `mirrors` are topics that it produces now, or once began to."""
 
     flow: str
     floors: Mapping[TopicAndPartition, tuple[int, int]]
@@ -47,8 +46,8 @@ class FlowPositions:
 def known_position(
     known: GenerationIds, offset: int, metadata: CommittedMetadata
 ) -> GenerationOffset:
-    """A position at a target in the lake's own generations. One of a generation that it does not
-    know says nothing of what the target took of those that it does: it counts as newer."""
+    """A committed position in the lake's own generations. One in an unknown generation says nothing
+    about what the target has of known ones: it counts as newer."""
     number = number_of(known, metadata.generation, metadata.source_id)
     return GenerationOffset(_NEWER_THAN_ALL if number is None else number, offset)
 
@@ -56,7 +55,7 @@ def known_position(
 def still_needed(
     known: FlowPositions, staged: Mapping[str, Mapping[int, PartitionRanges]]
 ) -> Iterator[StillNeeded]:
-    """What of the staged records of some topics must stay for a flow."""
+    """The staged records of some topics that must stay for a flow."""
     for topic, partitions in staged.items():
         for partition, ranges in partitions.items():
             key = (topic, partition)
@@ -76,10 +75,10 @@ def _bounds(
     committed: Mapping[TopicAndPartition, GenerationOffset] | None,
     key: TopicAndPartition,
 ) -> tuple[int, int] | None:
-    """First offset, and the one behind the last, of a generation; None where nothing of it must
-    stay."""
+    """The first offset of a generation that must stay, and the one behind the last; None if none
+    must."""
     if generation < floor[0]:
-        return None  # a newer one is begun only when this one is mapped to its end
+        return None  # a newer one begins only when this one is mapped to its end
     first = floor[1] if generation == floor[0] else 0
     if committed is None:
         return first, end
