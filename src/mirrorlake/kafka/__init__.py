@@ -1,2 +1,2 @@
-"""Clients of Kafka: connections, administration, consumer groups, secrets; `values` is what
-clusters answer."""
+"""Clients of Kafka: connections, administration, consumer groups, secrets; `values` has the
+clusters' answers."""

@@ -20,18 +20,18 @@ from mirrorlake.native.describer import Description
 
 logger = logging.getLogger(__name__)
 
-#: What a broker from before KIP-516 (Kafka 2.8) says of the id of each topic.
+#: The topic id that brokers before KIP-516 (Kafka 2.8) report for each topic.
 NO_TOPIC_ID = str(Uuid(0, 0))
-#: Topics in one request.
+#: Topics per request.
 _AT_ONCE = 500
-#: Of a topic that its cluster describes, and did not show a moment ago.
+#: The error for a topic that its cluster describes, but did not list a moment ago.
 NOT_SHOWN = "it was not shown a moment ago"
 
 
 class TopicAccess(NamedTuple):
-    """A topic as its cluster describes it to us: Kafka's id of it, None where it is gone or is not
-    described; the operations (READ, WRITE, ...) that we may do, none where it may not be described,
-    None where the cluster does not say; and what the cluster answered about it otherwise."""
+    """A topic as its cluster describes it to us: Kafka's topic id, None if it is gone or not
+    described; the operations (READ, WRITE, ...) that we may do, empty if we may not describe it,
+    None if the cluster does not report them; and any other error of the cluster about it."""
 
     topic_id: str | None
     rights: frozenset[str] | None
@@ -43,8 +43,8 @@ GONE = TopicAccess(None, None)
 
 
 def described(client: QuickAdmin, topics: Collection[str]) -> dict[str, TopicAccess]:
-    """Ask about topics. An error of one is in what is told of it, and for all such one line is
-    logged. Raises KafkaException when no broker answers."""
+    """Query topics. An error about a topic is in its result; one line is logged for all of them.
+    Raises KafkaException when no broker answers."""
     access: dict[str, TopicAccess] = {}
     for chunk in chunks(sorted(topics), _AT_ONCE):
         for name, topic in answers_about(client, chunk, rights=True).items():
@@ -63,8 +63,8 @@ def described(client: QuickAdmin, topics: Collection[str]) -> dict[str, TopicAcc
 def answers_about(
     client: QuickAdmin, topics: Collection[str], rights: bool = False
 ) -> dict[str, TopicDescription | Description | KafkaError]:
-    """Ask about topics, in one request: what each is, with our `rights`, or the error that a broker
-    answers about it. Raises KafkaException when no broker answers."""
+    """Query topics in one request: the description of each, with our `rights`, or a broker's error
+    about it. Raises KafkaException when no broker answers."""
     names = TopicCollection(list(topics))
     futures = ask_controller(
         client,
@@ -84,7 +84,7 @@ def answers_about(
 
 
 def undescribed(error: KafkaError) -> TopicAccess:
-    """What the error of a topic says of it."""
+    """The access that follows from a topic's error."""
     if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
         return GONE
     if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
@@ -93,8 +93,8 @@ def undescribed(error: KafkaError) -> TopicAccess:
 
 
 def hidden(client: QuickAdmin, topics: Collection[str]) -> dict[str, str | None]:
-    """Those of some topics, which their cluster did not show, that may be there; and why they are
-    not described, None where they may not be. Raises as `described`."""
+    """Which of these topics, which their cluster did not list, may exist; and why they are not
+    described, None if they may not be. Raises as `described`."""
     access = described(client, topics) if topics else {}
     return {
         name: NOT_SHOWN if topic.topic_id is not None else topic.error
@@ -109,7 +109,7 @@ def topic_rights(client: QuickAdmin, topics: Collection[str]) -> dict[str, froze
 
 
 def refused_creations(client: QuickAdmin, topics: Collection[str]) -> set[str]:
-    """Those of some topics, none of them there, that the principal may not create; only asks,
+    """Which of these topics, none of which exists, the principal may not create; validates only,
     creates nothing."""
     if not topics:
         return set()
@@ -126,14 +126,14 @@ def refused_creations(client: QuickAdmin, topics: Collection[str]) -> set[str]:
 
 
 def may_write_transactions(settings: dict[str, str | int | bool], transactional_id: str) -> bool:
-    """Whether a producer may use a transactional id. Fences the producer that has it now, so give
-    one that is not used.
+    """Whether a producer may use a transactional id. Fences the producer that has it, so give an
+    unused one.
 
     Raises KafkaException when no broker answers.
     """
     try:
         producer = Producer({**settings, "transactional.id": transactional_id})
-        # one that knows no broker yet asks for its coordinator half a second on
+        # a producer that knows no broker yet looks for its coordinator half a second later
         producer.list_topics(timeout=ANSWER_SECONDS)
         producer.init_transactions(ANSWER_SECONDS)
     except KafkaException as error:

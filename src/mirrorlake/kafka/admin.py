@@ -1,4 +1,4 @@
-"""What mirrorlake asks of and does to a cluster, apart from records: metadata, offsets, topics and
+"""Queries and changes of a cluster, apart from records: metadata, offsets, topics and
 partitions."""
 
 import logging
@@ -38,13 +38,13 @@ class ClusterAdmin:
 
     @property
     def address(self) -> str:
-        """Where the cluster is asked for: its bootstrap servers."""
+        """The cluster's bootstrap servers."""
         return self._connection.address
 
     @property
     def client(self) -> QuickAdmin:
-        """The admin client itself, for `admin_configs` and `admin_acls`; for one call, since
-        another may follow it."""
+        """The admin client itself, for `admin_configs` and `admin_acls`. Get it for each call,
+        since another may replace it."""
         return self._connection.connected().client
 
     def cluster_id(self) -> str:
@@ -52,14 +52,13 @@ class ClusterAdmin:
         return str(self._connection.metadata().cluster_id)
 
     def known_brokers(self) -> int:
-        """Brokers that are up, or have replicas: one that is being restarted is away for a moment
-        only."""
+        """How many brokers are up or have replicas: one that restarts is away only for a moment."""
         metadata = self._connection.metadata()
         replicas = (topic.replicas.values() for topic in metadata.topics.values())
         return len({*metadata.brokers, *chain.from_iterable(chain.from_iterable(replicas))})
 
     def addresses(self) -> list[tuple[str, int]]:
-        """Host and port of each broker that is up, as the cluster names it to clients."""
+        """Host and port of each broker that is up, as the cluster advertises it to clients."""
         brokers = self._connection.metadata().brokers
         return [address for _, address in sorted(brokers.items())]
 
@@ -83,7 +82,7 @@ class ClusterAdmin:
         return lowest
 
     def topics(self) -> Mapping[str, TopicInfo]:
-        """All topics by name; the same object as before where none is another one."""
+        """All topics by name; the same object as before if nothing has changed."""
         layout, shown = self._connection.metadata(), self._shown
         if shown is None or shown[0] is not layout:
             shown = self._shown = layout, _infos(layout)
@@ -116,15 +115,15 @@ class ClusterAdmin:
         skip_silent: bool = False,
     ) -> dict[TopicAndPartition, int]:
         """The offset after the last record; with `committed` the last stable offset
-        (read_committed). Where a leader does not answer as `start_offsets`."""
+        (read_committed). Silent leaders are handled as in `start_offsets`."""
         return self._offsets(partitions, OffsetSpec.latest(), committed, skip_silent)
 
     def request_ends(self, partitions: Iterable[TopicAndPartition]) -> admin_offsets.OffsetRequests:
-        """Ask for last stable offsets, and do not wait; see `arrived`."""
+        """Request last stable offsets without waiting; see `arrived`."""
         return admin_offsets.ask(self._connection, partitions, OffsetSpec.latest(), True)
 
     def arrived(self, asked: admin_offsets.OffsetRequests) -> dict[TopicAndPartition, int]:
-        """The offsets of requests that are answered; those that have none are missing."""
+        """The offsets of the requests answered so far; partitions without one are missing."""
         return admin_offsets.arrived(self._connection, asked, admin_offsets.offsets_of)[0]
 
     def _offsets(
@@ -142,7 +141,7 @@ class ClusterAdmin:
     def log_ends(
         self, partitions: Collection[TopicAndPartition]
     ) -> dict[TopicAndPartition, LogEnds]:
-        """What is there of some partitions, up to the high watermark; those that do not answer are
+        """The logs of partitions, up to the high watermark; partitions that do not answer are
         missing."""
         connection, first, last = self._connection, OffsetSpec.earliest(), OffsetSpec.latest()
         asked = [admin_offsets.ask(connection, partitions, spec, False) for spec in (first, last)]
@@ -164,8 +163,8 @@ class ClusterAdmin:
     def newest_times(
         self, partitions: Collection[TopicAndPartition]
     ) -> dict[TopicAndPartition, int]:
-        """The newest timestamp (ms) that a record of each partition has (KIP-734); those without
-        records, and those that do not answer, are missing."""
+        """The newest timestamp (ms) among each partition's records (KIP-734); partitions without
+        records, or without an answer, are missing."""
         asked = admin_offsets.ask(self._connection, partitions, OffsetSpec.max_timestamp(), False)
         newest = admin_offsets.answers(self._connection, asked, admin_offsets.times_of)
         return {key: at for key, at in newest.items() if at >= 0}
@@ -173,9 +172,9 @@ class ClusterAdmin:
     def offsets_at(
         self, partitions: Iterable[TopicAndPartition], at_ms: int
     ) -> dict[TopicAndPartition, int]:
-        """The first offset of each partition with a record of that time (ms) or later; those that
-        have none are missing. Raises KafkaException where a leader does not answer: what it has is
-        not known then."""
+        """The first offset of each partition with a record of that time (ms) or later; partitions
+        without one are missing. Raises KafkaException if a leader does not answer, since its
+        partitions are then unknown."""
         asked = admin_offsets.ask(
             self._connection, partitions, OffsetSpec.for_timestamp(at_ms), True
         )
@@ -189,13 +188,13 @@ class ClusterAdmin:
     def try_create_topics(
         self, topics: Sequence[TopicInfo], not_kept: admin_topics.NotKept | None = None
     ) -> list[TargetRefused]:
-        """Create topics with their configs and wait until they can be written. One that is there
-        already is no error.
+        """Create topics with their configs and wait until they can be written. A topic that exists
+        already is not an error.
 
-        A topic is made without those of its configs that the cluster does not take, key by key;
-        `not_kept` gets them, each with its value and what the cluster says. What takes too long
-        is tried again. A replication factor of -1 is the cluster's default. Returns the refusals,
-        each with its topic; the others are made.
+        Configs that the cluster does not accept are left out, key by key; `not_kept` gets them,
+        each with its value and the cluster's error. Requests that take too long are tried again. A
+        replication factor of -1 is the cluster's default. Returns the refusals, each with its
+        topic; the other topics are made.
         """
         return admin_topics.create_topics(self._connection, topics, not_kept)
 
@@ -204,8 +203,8 @@ class ClusterAdmin:
         admin_topics.add_partitions(self._connection, topic, partitions)
 
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
-        """Topic ids by name: a topic that was deleted and made again has another one. One that is
-        gone has none. Raises ReplicationError for one that is not described."""
+        """Topic ids by name: a topic that was deleted and made again has a new one, and a topic
+        that is gone has none. Raises ReplicationError for a topic that is not described."""
         identities, missing, odd = self._identities(topics)
         for name in sorted(set(topics) - identities.keys() - missing):
             raise ReplicationError(
@@ -218,8 +217,8 @@ class ClusterAdmin:
         return {name: topic.topic_id for name, topic in identities.items()}
 
     def identities(self, topics: Sequence[str]) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
-        """Topics by name, and the names that no topic has. What these clients may not see, and what
-        the cluster does not describe, is in neither."""
+        """Topics by name, and the names without a topic. Topics that these clients may not see, or
+        that the cluster does not describe, are in neither."""
         identities, missing, odd = self._identities(topics)
         if odd:
             logger.warning("%s", not_described(f"cluster {self.alias}", odd))
@@ -228,7 +227,7 @@ class ClusterAdmin:
     def _identities(
         self, topics: Sequence[str]
     ) -> tuple[dict[str, TopicIdentity], frozenset[str], Mapping[str, str]]:
-        """The same, and what the cluster answers about topics that it does not describe."""
+        """`identities`, and the cluster's answers about topics that it does not describe."""
         if not topics:
             return {}, frozenset(), {}
         connection = self._connection.connected()

@@ -1,4 +1,4 @@
-"""ACLs on topics, described, made and taken away (KIP-140, KIP-290)."""
+"""ACLs on topics: describe, create and delete them (KIP-140, KIP-290)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from mirrorlake.kafka.chunks import chunks
 from mirrorlake.kafka.controller import ask_controller
 from mirrorlake.kafka.values import Acl
 
-#: ACLs in one request: a KRaft controller takes at most 10,000 records at a time.
+#: ACLs per request: a KRaft controller accepts at most 10,000 records at a time.
 ACLS_PER_REQUEST = 1000
 
 
@@ -36,12 +36,11 @@ class NoAcls:
 
 
 def describe_topic_acls(admin: ClusterAdmin) -> frozenset[Acl] | NoAcls:
-    """All ACLs on topics, in one request where there are any. Raises ClusterUnreachable.
+    """All ACLs on topics, in one request if there are any. Raises ClusterUnreachable.
 
-    confluent-kafka 2.16.1 answers an empty list where the broker answered with an error. To take
-    that for "no ACLs" would take away every right that a flow made. So an empty list is believed
-    only when the broker says that we may ask and that it has an authorizer, and the list is still
-    empty then.
+    confluent-kafka 2.16.1 returns an empty list if the broker answered with an error. To take that
+    for "no ACLs" would delete every right that a flow made. So an empty list counts only if the
+    broker says that we may ask and that it has an authorizer, and the list is then still empty.
     """
     return _describe(admin) or _why_none(admin) or _describe(admin)
 
@@ -117,7 +116,7 @@ def _refusal_text(admin: ClusterAdmin, future: object) -> str | None:
     error = refusal_of(admin, future)
     if error is None:
         return None
-    # The broker's own words for this one are a dump of the request.
+    # The broker's own text for this one is a dump of the request.
     denied = error.code() == KafkaError.CLUSTER_AUTHORIZATION_FAILED
     return f"ALTER on cluster {admin.alias} is not allowed" if denied else error_text(error)
 

@@ -23,9 +23,9 @@ from mirrorlake.kafka.refusals import is_answer
 from mirrorlake.kafka.values import ConfigValue, Origin, TopicConfigs
 from mirrorlake.native.describer import IS_DEFAULT, IS_FIXED, NO_VALUE, TEXT
 
-#: Topics in one request: an answer has some 35 keys a topic, so that it stays at about a megabyte.
+#: Topics per request: an answer has some 35 keys per topic, and so stays at about a megabyte.
 TOPICS_PER_REQUEST = 250
-#: How many different answers about a topic, and about one of its keys, are kept.
+#: How many different answers about a topic, and about a key, are cached.
 _KEPT = 4_096
 _ORIGINS: Mapping[int, Origin] = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG.value: "topic",
@@ -49,7 +49,7 @@ class ConfigEdit(Hashable, Protocol):
 
     @property
     def after(self) -> str | None:
-        """The value that it gets."""
+        """The new value."""
 
 
 Edit = TypeVar("Edit", bound=ConfigEdit)
@@ -57,16 +57,16 @@ Edit = TypeVar("Edit", bound=ConfigEdit)
 
 @dataclass
 class Described:
-    """Configs by topic, and for topics whose configs the cluster does not report, why. One that is
-    gone is in neither."""
+    """Configs by topic, and the reason for topics whose configs the cluster does not report. A
+    topic that is gone is in neither."""
 
     configs: dict[str, TopicConfigs] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
 
 def describe_topic_configs(admin: ClusterAdmin, topics: Iterable[str]) -> Described:
-    """Ask for the configs of topics. Those of two topics, or of one at two times, that are alike
-    may be one object. Raises ClusterUnreachable."""
+    """Query the configs of topics. Equal configs, of two topics or of one at two times, may be one
+    object. Raises ClusterUnreachable."""
     described = Described()
     for chunk in chunks(list(topics), TOPICS_PER_REQUEST):
         for topic, answer in _configs_of(admin, chunk):
@@ -99,8 +99,8 @@ def _configs_of(
 
 
 def broker_config(admin: ClusterAdmin, key: str) -> str | None:
-    """The value of a config as one of the brokers has it; None where the cluster does not tell.
-    Raises ClusterUnreachable."""
+    """The value of a config at one of the brokers; None if the cluster does not report it. Raises
+    ClusterUnreachable."""
     brokers = admin.client.list_topics(timeout=ANSWER_SECONDS).brokers
     resources = [ConfigResource(ResourceType.BROKER, str(min(brokers)))] if brokers else []
     for _, future in _send(admin.client.describe_configs, resources):
@@ -111,10 +111,10 @@ def broker_config(admin: ClusterAdmin, key: str) -> str | None:
 
 
 def alter_topic_configs(admin: ClusterAdmin, changes: Sequence[Edit]) -> dict[Edit, str | None]:
-    """Make the changes and nothing else; returns the answer of the target to each, None for done.
+    """Make the changes and nothing else; return the target's answer to each, None for success.
 
-    A topic's changes go as one; when they are refused they are sent again one by one, so that only
-    the change that the target does not want is left out. Raises ClusterUnreachable.
+    A topic's changes are sent together; if refused, they are sent again one by one, so that only
+    the unacceptable ones are left out. Raises ClusterUnreachable.
     """
     by_topic: dict[str, list[Edit]] = {}
     for change in changes:
@@ -136,8 +136,8 @@ def alter_topic_configs(admin: ClusterAdmin, changes: Sequence[Edit]) -> dict[Ed
 
 
 def refusal_of(admin: ClusterAdmin, future: Any) -> KafkaError | None:
-    """What the cluster answered instead of doing it, None if it did. Raises ClusterUnreachable when
-    no broker answered."""
+    """The cluster's error, None if it complied. Raises ClusterUnreachable when no broker
+    answered."""
     try:
         future.result()
     except KafkaException as raised:
@@ -149,8 +149,8 @@ def refusal_of(admin: ClusterAdmin, future: Any) -> KafkaError | None:
 
 
 def answer_of(admin: ClusterAdmin, future: Any) -> Any:
-    """The answer to a question that a cluster cannot refuse. Raises ClusterUnreachable when there
-    is none."""
+    """The answer to a question that a cluster cannot refuse. Raises ClusterUnreachable without
+    one."""
     error = refusal_of(admin, future)
     if error is not None:
         raise _unreachable(admin, error)
@@ -166,7 +166,7 @@ def _unreachable(admin: ClusterAdmin, error: KafkaError) -> ClusterUnreachable:
 
 
 def error_text(error: KafkaError) -> str:
-    """A broker's words, without the full stop."""
+    """A broker's text, without the full stop."""
     return str(error.str()).strip().rstrip(".")
 
 
@@ -215,7 +215,7 @@ def _origin(source: int, is_default: bool) -> Origin:
 
 @lru_cache(_KEPT)
 def _read(told: bytes) -> TopicConfigs:
-    """The configs of one topic, as `Describer.configs` tells them."""
+    """The configs of one topic, in the form of `Describer.configs`."""
     parts = told.split(b"\0")
     return {
         sys.intern(first[2:].decode()): _value_of(value.decode(), first[0] - TEXT, first[1] - TEXT)

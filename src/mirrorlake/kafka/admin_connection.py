@@ -1,5 +1,5 @@
-"""The admin client of one cluster, kept usable: it is renewed with its secrets, and its failures
-are told apart: a cluster is silent, or it refuses us."""
+"""The admin client of one cluster, kept usable: it is renewed with its secrets, and its errors tell
+a silent cluster from one that refuses us."""
 
 import logging
 import threading
@@ -20,13 +20,13 @@ logger = logging.getLogger(__name__)
 
 #: How long a cluster may take to answer before it counts as unreachable, seconds.
 ANSWER_SECONDS = 15.0
-#: And how long where no address can be connected to, and none was since this process began: a
-#: cluster that is gone, or an address with a mistake in it.
+#: The same if no address accepts a connection, and none has since this process began: the cluster
+#: is gone, or the address is wrong.
 SILENT_SECONDS = 6.0
 
 
 class Client:
-    """An admin client with its settings, and what its cluster last complained of."""
+    """An admin client with its settings, and the last errors of its cluster."""
 
     def __init__(self, alias: str, settings: Settings) -> None:
         self.settings = settings
@@ -43,7 +43,7 @@ class Client:
             ) from None
 
     def on_error(self, error: KafkaError) -> None:
-        """Note what a broker, or the way to it, complains of; called by librdkafka."""
+        """Note an error of a broker, or of the connection; called by librdkafka."""
         if error.code() == KafkaError._ALL_BROKERS_DOWN:
             self.all_down = True
         else:
@@ -54,8 +54,8 @@ class Client:
 
 
 class AdminConnection:
-    """A client that gives way to a new one when its secrets were rotated; `current` is the one of
-    the last call.
+    """A client that is replaced when its secrets were rotated; `current` is the one of the last
+    call.
 
     Live settings are checked again after a refusal and from time to time.
     """
@@ -64,17 +64,17 @@ class AdminConnection:
         self.alias = alias
         self.address = str(live.now["bootstrap.servers"])
         self.current = Client(alias, live.now)
-        #: Partitions whose leaders did not answer when they were asked for offsets last; replaced
-        #: as a whole, by any thread.
+        #: Partitions whose leaders did not answer the last query of offsets; replaced as a whole,
+        #: by any thread.
         self.silent: frozenset[tuple[str, int]] = frozenset()
-        #: What was known of the cluster when it was asked for that last.
+        #: The cluster's metadata by its last answer.
         self.known: Layout | None = None
         self._live = live
         self._use = threading.Lock()
         self._answered = False
 
     def connected(self) -> Client:
-        """The client to use now; for one call, since another may follow it."""
+        """The client to use now. Get it for each call, since another may replace it."""
         with self._use:
             self.current.client.poll(0)
             refused = self.current.refused.is_set()
@@ -83,20 +83,19 @@ class AdminConnection:
             return self.current
 
     def metadata(self) -> Layout:
-        """Cluster metadata, where there are many topics the same object as long as nothing moves;
-        asked in short steps, so that a refused login is reported at once and
-        not after the timeout.
+        """Cluster metadata; with many topics the same object as long as nothing changes. Queried in
+        short steps, so that a refused login is reported at once and not after the timeout.
 
-        An answer makes up for what was refused before: one broker of several may refuse, or one did
-        while its certificate was replaced. So a cluster that has answered before is given the whole
-        time to answer again.
+        An answer cancels earlier refusals: one of several brokers may refuse, or one did while its
+        certificate was replaced. So a cluster that has answered before gets the full time to answer
+        again.
         """
         step = 2.0
         waited = 0.0
         current = self.connected()
         describer = current.client.of_many("metadata", len(self.topics_known()))
         if describer is not None:
-            with suppress(KafkaException):  # the other one says why
+            with suppress(KafkaException):  # the other client reports the reason
                 return self._heard(current, describer.layout(step))
         while True:
             try:
@@ -123,7 +122,7 @@ class AdminConnection:
         return layout
 
     def topics_known(self) -> Mapping[str, TopicLayout]:
-        """Topics as they were when the cluster was asked for them last."""
+        """Topics by the cluster's last answer."""
         return {} if self.known is None else self.known.topics
 
     def unanswered(
@@ -144,7 +143,7 @@ class AdminConnection:
 
 
 def _layout_of(metadata: ClusterMetadata) -> Layout:
-    """What confluent-kafka says of a cluster."""
+    """The layout from confluent-kafka's metadata."""
     return Layout(
         str(metadata.cluster_id),
         {number: (broker.host, broker.port) for number, broker in metadata.brokers.items()},

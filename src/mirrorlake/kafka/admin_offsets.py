@@ -1,8 +1,9 @@
-"""Offsets of many partitions, asked for at once; a leader that does not answer holds up no other.
+"""Queries offsets of many partitions at once; a leader that does not answer holds up no other.
 
-A question has one future for all of its partitions, and is answered in lists. confluent-kafka makes
-a future for each, with a lock and a condition, and serves each: of thousands of partitions that
-took four fifths of the CPU time of a question, and objects for each most of the rest.
+A question has one future for all of its partitions, and its answer consists of lists.
+confluent-kafka makes a future for each partition, with a lock and a condition: for thousands of
+partitions that took four fifths of a question's CPU time, and other objects for each most of the
+rest.
 """
 
 import logging
@@ -26,23 +27,23 @@ Read = TypeVar("Read")
 
 
 class OffsetQuestion:
-    """One question; its answers come together: `future` is of `OffsetAnswers`, or of what
-    confluent-kafka gives."""
+    """One question, whose answers arrive together: the result of `future` is `OffsetAnswers`, or
+    that of confluent-kafka."""
 
     def __init__(self, keys: Sequence[TopicAndPartition], future: "Future[Any]") -> None:
         self.keys, self.future = keys, future
         self._told: OffsetAnswers | None = None
 
     def told(self) -> OffsetAnswers:
-        """The answers, which are waited for; where no record is so late as is asked for, OFFSET_END
-        is told. Raises KafkaException where the question failed as a whole."""
+        """Wait for the answers. The offset is OFFSET_END if no record is as late as requested.
+        Raises KafkaException if the question failed as a whole."""
         if self._told is None:
             answer = self.future.result()
             told = answer if isinstance(answer, OffsetAnswers) else answers_by(answer)
             if min(told.offsets, default=0) < OFFSET_END:
-                # librdkafka ends a question without an error, and with OFFSET_INVALID (-1001) for
-                # an offset, where a partition lost its leader while it was asked. No log begins or
-                # ends there: taken for an end, it would be that of a log that went back.
+                # librdkafka reports no error, but OFFSET_INVALID (-1001) as the offset, if a
+                # partition lost its leader during the question. No log begins or ends there: as an
+                # end, it would mean that the log went back.
                 pairs = zip(told.offsets, told.errors, strict=True)
                 unsaid = KafkaError.LEADER_NOT_AVAILABLE
                 errors = [code or (unsaid if at < OFFSET_END else 0) for at, code in pairs]
@@ -51,11 +52,11 @@ class OffsetQuestion:
         return self._told
 
     def is_refused(self) -> bool:
-        """Whether all that was answered is errors."""
+        """Whether all answers are errors."""
         return self.future.exception() is not None or all(self.told().errors)
 
 
-#: What has been asked: each of its questions is of one leader, as far as these are known.
+#: The questions of one query, each to one leader, as far as leaders are known.
 OffsetRequests = Sequence[OffsetQuestion]
 
 
@@ -65,14 +66,14 @@ def ask_offsets(
     spec: OffsetSpec,
     level: IsolationLevel,
 ) -> OffsetQuestion:
-    """Ask, and do not wait."""
+    """Send a question without waiting."""
     if isinstance(client, Describer):
         future = client.offsets(keys, spec._value, level.value, ANSWER_SECONDS)
         return OffsetQuestion(keys, future)
     asked: Future[Any] = Future()
     asked.set_running_or_notify_cancel()
     wanted = [TopicPartition(topic, partition, spec._value) for topic, partition in keys]
-    # What `AdminClient.list_offsets` calls itself, once it has made its futures.
+    # What `AdminClient.list_offsets` calls after it has made its futures.
     options = {"isolation_level_value": level.value, "request_timeout": ANSWER_SECONDS}
     super(AdminClient, client).list_offsets(wanted, asked, **options)
     return OffsetQuestion(keys, asked)
@@ -80,19 +81,19 @@ def ask_offsets(
 
 logger = logging.getLogger(__name__)
 
-#: Partitions in one question: librdkafka (2.16) looks for each answer among all of them.
+#: Partitions per question: librdkafka (2.16) searches all of them for each answer.
 _AT_ONCE = 250
-#: What librdkafka says of partitions whose leader is another one by now.
+#: librdkafka's errors for partitions that have a new leader by now.
 _LEADER_MOVED = {
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.UNKNOWN_LEADER_EPOCH,
 }
-#: How long leaders are waited for once a question was answered; and those that did not answer the
-#: last time, once the others have, in seconds.
+#: How long to wait for more leaders after the last answer; and then for those that did not answer
+#: the last time, in seconds.
 LATE_SECONDS, SILENT_SECONDS = 4.0, 2.0
-#: How long a broker may take to say who leads, seconds.
+#: How long a broker may take to name the leaders, seconds.
 _METADATA_SECONDS = 5.0
 _NOTHING = OffsetAnswers([], [], [], [], [])
 
@@ -103,11 +104,11 @@ def ask(
     spec: OffsetSpec,
     committed: bool,
 ) -> OffsetRequests:
-    """Ask for offsets; with `committed` the end is the last stable offset (read_committed). All
-    requests at once, and each leader by itself as far as they are known, since answers to a
-    question come together; apart those that did not answer the last time."""
+    """Query offsets; with `committed` the end is the last stable offset (read_committed). Sends all
+    questions at once, one for each known leader, since the answers to a question arrive together;
+    partitions that did not answer the last time get their own."""
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    keys = dict.fromkeys(partitions)  # librdkafka refuses a question that has one twice
+    keys = dict.fromkeys(partitions)  # librdkafka refuses duplicates in a question
     if not keys:
         return []
     client = connection.connected().client
@@ -121,14 +122,14 @@ def ask(
 def _questions(
     connection: AdminConnection, keys: Iterable[TopicAndPartition]
 ) -> list[list[TopicAndPartition]]:
-    """The partitions of each question, by what is known of their leaders."""
+    """Divide partitions into questions, by their leaders as far as known."""
     topics, silent = connection.topics_known(), connection.silent
     groups: dict[tuple[int | None, bool], list[TopicAndPartition]] = {}
     of_topic: str | None = None
     leaders: Mapping[int, int] = {}
     for key in keys:
         topic, number = key
-        if topic != of_topic:  # they mostly come topic by topic
+        if topic != of_topic:  # keys usually come topic by topic
             known, of_topic = topics.get(topic), topic
             leaders = {} if known is None else known.leaders
         group = leaders.get(number), key in silent if silent else False
@@ -149,7 +150,7 @@ def offsets_of(told: OffsetAnswers) -> dict[TopicAndPartition, int]:
 
 
 def ends_of(told: OffsetAnswers) -> dict[TopicAndPartition, LogEnd]:
-    """Where logs end, with the epochs of their leaders."""
+    """The log ends by partition, with the epochs of their leaders."""
     epochs = [None if epoch < 0 else epoch for epoch in told.epochs]
     return dict(zip(told.keys, map(LogEnd, told.offsets, epochs), strict=True))
 
@@ -164,8 +165,8 @@ def answers(
     asked: OffsetRequests,
     read: "Callable[[OffsetAnswers], Mapping[TopicAndPartition, Read]]",
 ) -> dict[TopicAndPartition, Read]:
-    """What leaders answered. Missing are partitions without a record of the time that was asked
-    for, and those that do not answer."""
+    """The leaders' answers by partition. Partitions without a record as late as requested, or
+    without an answer, are missing."""
     by_partition, codes = arrived(connection, asked, read)
     if codes & _LEADER_MOVED:
         _learn_leaders(connection)
@@ -177,8 +178,8 @@ def arrived(
     asked: OffsetRequests,
     read: "Callable[[OffsetAnswers], Mapping[TopicAndPartition, Read]]",
 ) -> tuple[dict[TopicAndPartition, Read], set[int]]:
-    """The same, and what is wrong with those that do not answer, for which one line is logged: a
-    warning, unless all it takes is to ask another broker, as of a topic that has just been made."""
+    """`answers`, and the error codes of partitions that did not answer. Logs one line about them: a
+    warning, unless it is enough to ask another broker, as for a topic that was just made."""
     by_partition: dict[TopicAndPartition, Read] = {}
     silent: dict[TopicAndPartition, str] = {}
     codes = set[int]()
@@ -190,7 +191,7 @@ def arrived(
             again = "it did not answer the last time either"
             for key in question.keys:
                 silent[key] = again if key in before else "it does not answer, as others did"
-            codes.add(KafkaError.LEADER_NOT_AVAILABLE)  # another may lead it by now
+            codes.add(KafkaError.LEADER_NOT_AVAILABLE)  # it may have a new leader by now
             question.future.add_done_callback(partial(_heard, connection, question))
             continue
         told, errors = _sorted_out(question)
@@ -215,7 +216,7 @@ def arrived(
 def _sorted_out(
     question: OffsetQuestion,
 ) -> tuple[OffsetAnswers, dict[TopicAndPartition, KafkaError]]:
-    """What is answered of partitions that have such an offset, and the errors of others."""
+    """The answers with an offset, and the errors of other partitions."""
     try:
         told = question.told()
     except KafkaException as error:
@@ -224,13 +225,13 @@ def _sorted_out(
         return told, {}
     rows = list(zip(*told, strict=True))
     errors = {key: KafkaError(code) for key, *_, code in rows if code}
-    good = [row for row in rows if not row[-1] and row[1] != OFFSET_END]  # no record is so late
+    good = [row for row in rows if not row[-1] and row[1] != OFFSET_END]  # it has none so late
     return (OffsetAnswers(*map(list, zip(*good, strict=True))) if good else _NOTHING), errors
 
 
 def _wait(asked: OffsetRequests, before: Collection[TopicAndPartition]) -> None:
-    """Wait for answers, for ANSWER_SECONDS where no leader gives one; for those not for long that
-    did not give one `before`."""
+    """Wait for answers: for ANSWER_SECONDS if no leader answers, and only shortly for partitions
+    that did not answer `before`."""
     if all(question.future.done() for question in asked):
         return
     first = [each for each in asked if each.keys[0] not in before]
@@ -243,8 +244,8 @@ def _wait(asked: OffsetRequests, before: Collection[TopicAndPartition]) -> None:
 
 
 def _wait_for_each(questions: Iterable[OffsetQuestion], seconds: float) -> None:
-    """Wait for answers, until none has come for so long: a leader of thousands of partitions that
-    has much to do answers one question after another."""
+    """Wait for answers until none has come for so many seconds: a busy leader of thousands of
+    partitions answers one question after another."""
     until = time.monotonic() + seconds
     for future in (question.future for question in questions):
         if not future.done() and wait((future,), max(0.0, until - time.monotonic())).done:
@@ -258,9 +259,8 @@ def _heard(connection: AdminConnection, question: OffsetQuestion, _: object) -> 
 
 
 def _learn_leaders(connection: AdminConnection) -> None:
-    """Let the next question go to those that lead now. librdkafka 2 keeps what it knows of a leader
-    that died, and goes on to find none, for as long as no client asks for metadata: 90 seconds were
-    seen."""
+    """Let the next question go to the present leaders. librdkafka 2 keeps a dead leader, and goes
+    on to find none, until a client requests metadata: 90 seconds were seen."""
     try:
         connection.current.client.learn_leaders(_METADATA_SECONDS)
     except KafkaException as error:

@@ -1,5 +1,5 @@
-"""Making topics and growing them: in requests that a controller takes, tried again where it only
-took too long."""
+"""Makes topics and grows them: in requests of a size that a controller accepts, tried again if they
+only took too long."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -14,13 +14,12 @@ from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, AdminConnection
 from mirrorlake.kafka.refusals import reason_of
 from mirrorlake.kafka.values import TopicInfo
 
-#: What one request to create topics may hold: far less than the 10,000 records that a KRaft
-#: controller takes at a time.
+#: Limits of one request to create topics: far below the 10,000 records that a KRaft controller
+#: accepts at a time.
 _TOPICS_PER_REQUEST, _PARTITIONS_PER_REQUEST = 100, 2000
-#: How often a topic is asked for whose making came to no end in time, and what a cluster says then.
+#: How often a topic's creation is tried if it did not finish in time, and the errors for that.
 CREATE_TRIES = 3
-#: Gets a topic's configs that it was made without: by key the value, and what the cluster
-#: says about it.
+#: Gets a topic and the configs that it was made without: by key the value and the cluster's error.
 NotKept = Callable[[str, Mapping[str, tuple[str, str]]], object]
 _NOT_YET = frozenset(
     {
@@ -35,14 +34,14 @@ _NOT_YET = frozenset(
 
 
 def would_make(connection: AdminConnection, name: str, factor: int) -> bool:
-    """Whether a topic could have this replication factor. Only a clear no is one: a topic that is
-    asked for with too many replicas waits, one that is made with too few has them for good."""
+    """Whether a topic could have this replication factor. Only a clear refusal is a no: a request
+    for too many replicas waits, but a topic made with too few has them for good."""
     refusal = _if_asked(connection, TopicInfo(name, 1, factor))
     return refusal is None or bool(refusal.code() != KafkaError.INVALID_REPLICATION_FACTOR)
 
 
 def _if_asked(connection: AdminConnection, topic: TopicInfo) -> KafkaError | None:
-    """Why a topic would not be made, None where it would: only asked, it is not made."""
+    """Why a topic would not be made, None if it would; validates only, makes nothing."""
     futures = connection.connected().client.create_topics(
         [_new_topic(topic)], validate_only=True, request_timeout=ANSWER_SECONDS
     )
@@ -61,7 +60,7 @@ def _new_topic(topic: TopicInfo) -> NewTopic:
 def create_topics(
     connection: AdminConnection, topics: Sequence[TopicInfo], not_kept: NotKept | None = None
 ) -> list[TargetRefused]:
-    """As `ClusterAdmin.try_create_topics` says."""
+    """See `ClusterAdmin.try_create_topics`."""
     refused: list[TargetRefused] = []
     odd = [topic for chunk in _chunks(topics) for topic in _create(connection, chunk, refused)]
     accepted = _AcceptedConfigs(connection)
@@ -85,8 +84,8 @@ def _refused_at_last(connection: AdminConnection, topic: str) -> TargetRefused:
 
 
 class _AcceptedConfigs:
-    """Which configs of topics a cluster takes, found by requests that only ask: each key and value
-    once, however many topics have it."""
+    """Which configs of topics a cluster accepts, found by requests that only validate: each key and
+    value once, however many topics have it."""
 
     def __init__(self, connection: AdminConnection) -> None:
         self._connection = connection
@@ -94,7 +93,7 @@ class _AcceptedConfigs:
 
     def split(self, topic: TopicInfo) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
         """The configs that a topic can be made with, as many as go together; and the others, each
-        with its value and why not."""
+        with its value and the reason."""
         for config in sorted(topic.configs.items() - self._alone.keys()):
             self._alone[config] = self._refusal(topic, dict([config]))
         alone = {config: self._alone[config] for config in sorted(topic.configs.items())}
@@ -112,8 +111,7 @@ class _AcceptedConfigs:
         return together, refused
 
     def _refusal(self, topic: TopicInfo, configs: Mapping[str, str]) -> str | None:
-        """Why a topic cannot have these configs; None where they are not what keeps it from being
-        made."""
+        """Why a topic cannot have these configs; None if they do not prevent its creation."""
         refusal = _if_asked(self._connection, replace(topic, configs=configs))
         is_about_configs = refusal is not None and refusal.name() == "INVALID_CONFIG"
         return reason_of(refusal) if refusal is not None and is_about_configs else None
@@ -122,8 +120,8 @@ class _AcceptedConfigs:
 def _create(
     connection: AdminConnection, topics: Sequence[TopicInfo], refused: list[TargetRefused]
 ) -> list[TopicInfo]:
-    """One request; returns the topics whose configs were not accepted, adds other refusals to
-    `refused`."""
+    """Send one request; return the topics whose configs were not accepted, and add other refusals
+    to `refused`."""
     without = []
     left = list(topics)
     for tries_left in reversed(range(CREATE_TRIES)):

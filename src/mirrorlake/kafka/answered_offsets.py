@@ -1,4 +1,4 @@
-"""Offsets that brokers answered, as opposed to what librdkafka puts in place of one."""
+"""Offsets that brokers reported, as opposed to librdkafka's placeholders for them."""
 
 from typing import NamedTuple
 
@@ -15,14 +15,14 @@ class Bounds(NamedTuple):
 
 
 def answered_offset(offset: int) -> int:
-    """An offset of a log as a broker answered it.
+    """An offset of a log as a broker reported it.
 
-    librdkafka ends a question without an error, and with OFFSET_INVALID (-1001) for an offset,
-    where a partition lost its leader while it was asked. No log begins or ends there: taken for an
-    end, it would be that of a log that went back.
+    librdkafka reports no error, but OFFSET_INVALID (-1001) as the offset, if a partition lost its
+    leader during the question. No log begins or ends there: as an end, it would mean that the log
+    went back.
 
     Raises:
-        KafkaException: it is none (LEADER_NOT_AVAILABLE, which is tried again).
+        KafkaException: it is not an offset (LEADER_NOT_AVAILABLE, which is tried again).
     """
     if offset < 0:
         raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
@@ -30,7 +30,7 @@ def answered_offset(offset: int) -> int:
 
 
 def log_bounds(consumer: Consumer, key: TopicAndPartition, seconds: float) -> Bounds:
-    """Where a partition's log begins and ends now, as an answer says that comes in so many seconds.
-    Raises KafkaException."""
+    """Where a partition's log begins and ends now, by an answer within so many seconds. Raises
+    KafkaException."""
     bounds = consumer.get_watermark_offsets(TopicPartition(*key), seconds)
     return Bounds(*map(answered_offset, bounds))

@@ -1,9 +1,8 @@
-"""Where logs end, as far as their leaders have answered by now: one that does not answer holds up
-none of the others.
+"""Log ends as far as leaders have answered by now: a silent leader does not hold up the others.
 
-librdkafka gives the answers to a question together, when the last leader that it concerns has
-answered, or after ANSWER_SECONDS. Metadata names a broker that died for some seconds, and one that
-is cut off from us alone for as long as that lasts.
+librdkafka delivers the answers to a question together, when the last of its leaders has answered,
+or after ANSWER_SECONDS. Metadata names a dead broker for some seconds, and one that only we cannot
+reach for as long as that lasts.
 """
 
 import math
@@ -17,16 +16,16 @@ from mirrorlake.kafka.admin_offsets import OffsetRequests
 from mirrorlake.kafka.question import Question
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: How long an answer is waited for; then partitions are asked for leader by leader, and what is not
-#: answered by then counts when it comes, seconds.
+#: How long to wait for an answer, seconds; then partitions are queried leader by leader, and later
+#: answers count when they arrive.
 HOLD_SECONDS = 1.0
-#: After so many seconds a question is given up: its client may be gone.
+#: After so many seconds a question is abandoned: its client may be gone.
 _GIVEN_UP_SECONDS = 2 * ANSWER_SECONDS
-#: How often it is asked who leads partitions, while some are not answered, seconds.
+#: How often the leaders of partitions are queried while some do not answer, seconds.
 _LEARN_SECONDS = 2.0
 
 _Ends = dict[TopicAndPartition, int]
-#: Who leads partitions that answer late: the address of a broker; None where that is not known.
+#: The leader of partitions that answer late: a broker's address; None if it is unknown.
 _Leader = tuple[str, int] | None
 
 
@@ -36,18 +35,17 @@ class ArrivingEnds:
     def __init__(self, admin: ClusterAdmin) -> None:
         self._admin = admin
         self._open: list[_Question] = []
-        #: Partitions that were not answered in time when they were asked for last: these are not
-        #: waited for.
+        #: Partitions that did not answer in time when last queried: these are not waited for.
         self._late: dict[TopicAndPartition, _Leader] = {}
-        #: Who led partitions when that was asked last, which is before it is needed: who is asked
-        #: may be the one that does not answer.
+        #: The leaders by the last answer. They are queried before they are needed: the broker that
+        #: is asked may be the silent one.
         self._leaders: dict[TopicAndPartition, _Leader] = {}
         self._learning: Question[None] | None = None
         self._learn_from = 0.0
 
     def of(self, keys: Collection[TopicAndPartition]) -> _Ends:
-        """Those of some partitions: asked for now, or, where a leader answers late, when they were
-        asked for last. Missing are those that have not been answered."""
+        """The ends of some partitions: queried now, or, where a leader answers late, by the last
+        question. Partitions without an answer are missing."""
         arrived = self._arrived()
         if self._learning is None or self._open and time.monotonic() >= self._learn_from:
             self._learn(keys)
@@ -84,8 +82,8 @@ class ArrivingEnds:
         return ends
 
     def _by_leader(self, whole: "_Question") -> "list[_Question]":
-        """Ask for the partitions of a question leader by leader; not again where one leads them, or
-        that is not known."""
+        """Query a question's partitions again leader by leader; not if they have one leader, or
+        none that is known."""
         groups: dict[_Leader, list[TopicAndPartition]] = {}
         for key in whole.keys:
             groups.setdefault(self._leaders.get(key), []).append(key)
@@ -95,7 +93,7 @@ class ArrivingEnds:
         return [whole]
 
     def _learn(self, keys: Collection[TopicAndPartition]) -> None:
-        """Ask who leads partitions, and do not wait."""
+        """Query the leaders of partitions, without waiting."""
         known = {**dict.fromkeys(keys), **self._leaders}
 
         def learn() -> None:
@@ -110,26 +108,26 @@ class ArrivingEnds:
         return _Question(self._admin.request_ends(keys), leader)
 
     def _arrived(self) -> _Ends:
-        """What was answered since to the questions that are open."""
+        """The answers that have arrived to open questions."""
         questions, self._open, ends = self._open, [], _Ends()
         for question in questions:
-            for key in question.leave(self._leaders):  # another leader may answer sooner
+            for key in question.leave(self._leaders):  # the new leader may answer sooner
                 self._late.pop(key, None)
             keys = question.keys
             ends |= self._taken(question)
             if question.keys and not question.is_old():
                 self._open.append(question)
-            elif question.leader is None:  # who leads them is found out again
+            elif question.leader is None:  # their leaders have to be found again
                 for key in keys:
                     self._late.pop(key, None)
         return ends
 
     def _taken(self, question: "_Question") -> _Ends:
-        """What of a question has been answered since it was looked at last."""
+        """The answers to a question that have arrived since it was last checked."""
         done, left = question.take(), question.left
         ends = self._admin.arrived(done)
         asked = [key for each in done for key in each.keys]
-        if len(ends) < len(asked):  # others may lead them by now
+        if len(ends) < len(asked):  # some may have new leaders
             self._learn(asked)
         if left:
             ends = {key: end for key, end in ends.items() if key not in left}
@@ -140,8 +138,8 @@ class ArrivingEnds:
 
 
 class _Question:
-    """A question for the ends of partitions, of one leader if that is known. `left` are those that
-    are not waited for any more."""
+    """A question for the ends of partitions, of one leader if that is known. `left` are partitions
+    that are not waited for any more."""
 
     def __init__(self, requests: OffsetRequests, leader: _Leader = None) -> None:
         self._requests, self.leader = list(requests), leader
@@ -152,7 +150,7 @@ class _Question:
 
     @property
     def keys(self) -> list[TopicAndPartition]:
-        """The partitions of which no answer was taken."""
+        """The partitions without an answer."""
         return [key for each in self._requests for key in each.keys if key not in self.left]
 
     def _note(self, _future: object) -> None:
@@ -160,7 +158,7 @@ class _Question:
         self._answered_at = time.monotonic()
 
     def wait(self, until: float) -> None:
-        """Wait for all answers, but no longer than until then, by time.monotonic()."""
+        """Wait for all answers, at most until this time, by time.monotonic()."""
         for each in self._requests:
             try:
                 each.future.exception(max(0.0, until - time.monotonic()))
@@ -168,13 +166,13 @@ class _Question:
                 return
 
     def take(self) -> OffsetRequests:
-        """Those that are answered by now, whatever the answer is."""
+        """Take the requests answered by now, whatever the answer is."""
         done = [each for each in self._requests if each.future.done()]
         self._requests = [each for each in self._requests if each not in done]
         return done
 
     def leave(self, leaders: Mapping[TopicAndPartition, _Leader]) -> set[TopicAndPartition]:
-        """Wait no longer for partitions that another leader leads by now; returns them."""
+        """Stop waiting for partitions that have a new leader; return them."""
         if self.leader is None:
             return set()
         left = {key for key in self.keys if leaders.get(key) not in (None, self.leader)}
@@ -186,5 +184,5 @@ class _Question:
         return self._answered_at - self._asked_at <= HOLD_SECONDS
 
     def is_old(self) -> bool:
-        """Whether no answer is to be expected any more."""
+        """Whether an answer is no longer to be expected."""
         return time.monotonic() - self._asked_at > _GIVEN_UP_SECONDS

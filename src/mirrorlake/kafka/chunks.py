@@ -1,4 +1,4 @@
-"""What is too much for one request is cut. Pure."""
+"""Cuts what is too large for one request. Pure."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

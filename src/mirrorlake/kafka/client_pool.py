@@ -1,6 +1,5 @@
-"""Clients that a process keeps between tasks. Spark uses a Python worker again for whatever comes,
-so what it keeps has bounds: one that has been superseded, or was not used for some time, is let go
-of."""
+"""Clients that a process keeps between tasks. Spark reuses a Python worker for anything, so the
+pool is bounded: superseded clients, and those unused for some time, are released."""
 
 import threading
 import time
@@ -9,20 +8,19 @@ from typing import Generic, TypeVar
 
 Client = TypeVar("Client")
 
-#: How long a client is kept that is not used, seconds: many batches, and less than what a replay,
-#: or a rotated secret, leaves behind should cost sockets and threads.
+#: How long an unused client is kept, seconds: long enough for many batches, and short enough that a
+#: replay or a rotated secret does not hold sockets and threads for long.
 IDLE_SECONDS = 600.0
 
 
 class ClientPool(Generic[Client]):
-    """Clients by name. Of those that belong to the same one, such as a source whose secret was
-    rotated, the one that was put last stays.
+    """Clients by name. Of clients with the same owner, such as a source whose secret was rotated,
+    the last one put stays.
 
     Args:
-        close: lets go of one; nothing where a client ends once nothing refers to it, which its user
-            does.
-        idle_seconds: how long one stays that is not asked for.
-        clock: gives seconds.
+        close: releases a client; unnecessary if a client ends once nothing refers to it.
+        idle_seconds: how long an unused client is kept.
+        clock: returns seconds.
     """
 
     def __init__(
@@ -48,15 +46,14 @@ class ClientPool(Generic[Client]):
         return None if entry is None else entry[0]
 
     def take(self, name: str) -> Client | None:
-        """The client of a name, which is the caller's from now on."""
+        """Remove the client of a name from the pool; it is the caller's from now on."""
         with self._use:
             entry = self._known.pop(name, None)
         self._sweep()
         return None if entry is None else entry[0]
 
     def put(self, name: str, client: Client, belongs_to: str | None = None) -> None:
-        """Keep a client; one before it, of the same name or that belongs to the same one, is let go
-        of."""
+        """Keep a client; an earlier one of the same name or owner is released."""
         owner = name if belongs_to is None else belongs_to
         with self._use:
             before = [

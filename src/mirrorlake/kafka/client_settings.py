@@ -1,4 +1,4 @@
-"""Settings of one client of Kafka, as tasks of Spark are handed them: a worker needs no library to
+"""Settings of one Kafka client, as they are passed to Spark's tasks: a worker needs no library to
 read them."""
 
 from collections.abc import Mapping

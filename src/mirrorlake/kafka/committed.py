@@ -1,7 +1,7 @@
-"""What a group has committed in partitions: offsets, and the metadata beside them.
+"""What a group has committed in partitions: offsets and their metadata.
 
-Asked of a consumer: an AdminClient's `list_consumer_group_offsets` (librdkafka 2.16) crashes the
-process when the group's coordinator is not there yet.
+Queried by a consumer: an AdminClient's `list_consumer_group_offsets` (librdkafka 2.16) crashes the
+process if the group's coordinator is not there yet.
 """
 
 import logging
@@ -15,7 +15,7 @@ from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
-#: How long an answer is waited for, seconds.
+#: How long to wait for an answer, seconds.
 ANSWER_SECONDS = 30.0
 
 
@@ -37,8 +37,8 @@ def committed_by(
 def committed_positions(
     consumer: Consumer, keys: Collection[TopicAndPartition], seconds: float
 ) -> dict[TopicAndPartition, Committed]:
-    """What the group of a consumer has committed; partitions in which it has not are missing.
-    Raises KafkaException."""
+    """What a consumer's group has committed; partitions without a position are missing. Raises
+    KafkaException."""
     answers = consumer.committed([TopicPartition(*key) for key in sorted(keys)], seconds)
     for answer in answers:
         if answer.error is not None:

@@ -1,7 +1,7 @@
 """Client settings of a cluster: its `security` block rendered for librdkafka (docs/security.md).
 
-Pure functions. What they return holds secrets in plain text, and says so in its own repr: hand it
-to a client, never log or store it.
+Pure functions. Their results hold secrets in plain text, which their repr hides: pass them to a
+client, never log or store them.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,17 +31,17 @@ def librdkafka_config(
     """Give the librdkafka settings of one client of a cluster; the cluster's overrides for the role
     win.
 
-    `resolve` turns references into values and raises TopologyError for those that have none. PEM
-    files become text, so that executors need no file. The `consumer` block has the names of Kafka's
-    Java consumer: librdkafka's gets what it has too. Raises TopologyError for an override that is
-    refused, and for a PEM file that cannot be read.
+    `resolve` replaces references by values and raises TopologyError for those without one. PEM
+    files become text, so executors need no file. The `consumer` block uses the names of Kafka's
+    Java consumer; librdkafka's gets those that it has too. Raises TopologyError for an override
+    that is refused, and for a PEM file that cannot be read.
     """
     config = ClientSettings[Value]()
     config["bootstrap.servers"] = resolve(cluster.bootstrap_servers)
     config["client.id"] = f"mirrorlake-{alias}-{role}"
-    # As much as one answer may hold: a record larger than 100 MB comes in one.
+    # The most that one answer may hold: a record larger than 100 MB comes in one.
     config["receive.message.max.bytes"] = 2_000_000_000
-    config["log_level"] = 2  # it would log each retry; what fails for good arrives as an error
+    config["log_level"] = 2  # else it logs each retry; final failures arrive as errors
     if cluster.security is not None:
         pem = partial(_pem, alias, resolve, read_file)
         config.update(_librdkafka_security(cluster.security, resolve, pem))
@@ -55,8 +55,8 @@ _SAME_NAME = (JAVA_CONSUMER & LIBRDKAFKA) - {"ssl.cipher.suites"} | {
     *("check.crcs", "fetch.max.bytes", "fetch.min.bytes", "max.partition.fetch.bytes"),
     *("heartbeat.interval.ms", "max.poll.interval.ms", "session.timeout.ms"),
 }
-#: What the `consumer` block may hold and a librdkafka consumer knows as well, with the same
-#: meaning: its name there.
+#: Keys of the `consumer` block that a librdkafka consumer has with the same meaning: its name
+#: there.
 _OF_JAVA: Mapping[str, str] = {
     **{name: name for name in _SAME_NAME},
     "fetch.max.wait.ms": "fetch.wait.max.ms",
@@ -116,12 +116,12 @@ def _librdkafka_token(security: Security, resolve: Resolve) -> dict[str, str]:
 
 
 def _pem(alias: str, resolve: Resolve, read_file: ReadFile, text: str) -> str:
-    """PEM text: as it stands, or what the file holds. Raises TopologyError."""
+    """PEM text: given as such, or the content of a file. Raises TopologyError."""
     value = resolve(text)
     if is_pem(value):
         return with_line_breaks(value)
     try:
         return read_file(value)
     except (OSError, UnicodeDecodeError, ValueError):
-        # The text as it was written: what a reference stands for may be half a key.
+        # Name the text as written: a reference's value may be half a key.
         raise TopologyError(f"{text}, a PEM file of cluster {alias}, cannot be read") from None

@@ -1,5 +1,5 @@
 """The clusters of a topology, connected: admin clients, identities, rendered client settings.
-Secrets end here."""
+Secrets go no further."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -14,9 +14,9 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 
 class Connections:
-    """Connects lazily, cluster by cluster; what it returns holds secrets and is never logged.
+    """Connects lazily, cluster by cluster; results hold secrets and are never logged.
 
-    `admins` are clusters that need no connecting, by alias, such as those of `mirrorlake.testing`.
+    `admins` are admin clients by alias that exist already, such as those of `mirrorlake.testing`.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Connections:
         return librdkafka_config(alias, cluster, role, self.resolve)  # type: ignore[arg-type]
 
     def live(self, alias: str, role: str) -> LiveSettings[str | int | bool]:
-        """The same for a client that lives long: secrets may be rotated meanwhile."""
+        """The same for a long-lived client: secrets may be rotated meanwhile."""
         return LiveSettings(lambda: self.client(alias, role))
 
     def open_transactions(
@@ -62,11 +62,11 @@ class Connections:
         return resolved(text)
 
     def identify(self, aliases: Iterable[str]) -> dict[str, str]:
-        """Ids of the clusters named and of those asked before, by alias.
+        """Ids of the named clusters and of those queried before, by alias.
 
         Raises:
-            ClusterUnreachable: no broker of one answers.
-            AuthenticationFailed: one refuses us.
+            ClusterUnreachable: no broker of a cluster answers.
+            AuthenticationFailed: a cluster refuses us.
         """
         for alias in aliases:
             if alias not in self._ids:

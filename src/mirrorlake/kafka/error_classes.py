@@ -1,9 +1,9 @@
-"""What each error of Kafka's or librdkafka's is about, and so what helps: one table for reading and
+"""What each error of Kafka or librdkafka concerns, and so what helps: one table for reading and
 writing.
 
-Whether an error passes by itself depends on what it is about. A record or a topic is refused again
-whenever it is tried; a producer's state ends with the producer; a cluster comes back. Codes below 0
-are librdkafka's (`rdkafka.h`), the others the protocol's
+Whether an error passes by itself depends on what it concerns. A record or a topic is refused again
+at each attempt; a producer's state ends with the producer; a cluster comes back. Codes below 0 are
+librdkafka's (`rdkafka.h`), the others the protocol's
 (https://kafka.apache.org/protocol#protocol_error_codes).
 """
 
@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError
 
 
 class ErrorClass(Enum):
-    """What an error is about."""
+    """What an error concerns."""
 
     RECORD = "record"
     """This record, or this batch of records: the others pass."""
@@ -46,7 +46,7 @@ _TOPIC = tuple(
     _AUTO_OFFSET_RESET _LOG_TRUNCATION
     """.split()
 )
-#: The first group follows an error of another record or call: it says nothing of its own record.
+#: The first group follows an error of another record or call, and says nothing of its own record.
 _PRODUCER = tuple(
     """
     _PURGE_QUEUE _PURGE_INFLIGHT _STATE _INVALID_DIFFERENT_RECORD _DESTROY _DESTROY_BROKER
@@ -99,7 +99,7 @@ _OURSELVES = tuple(
     """.split()
 )
 
-#: The class of each error by its name; one that the installed librdkafka lacks is of a newer one.
+#: The names of errors by class; a name that the installed librdkafka lacks is a newer one's.
 NAMES: Mapping[ErrorClass, tuple[str, ...]] = {
     ErrorClass.RECORD: _RECORD,
     ErrorClass.TOPIC: _TOPIC,
@@ -119,9 +119,8 @@ CLASSES: Mapping[int, ErrorClass] = {
 def class_of(error: KafkaError | int) -> ErrorClass:
     """The class of an error, or of its code.
 
-    A fatal error has ended its client, so it is the client's whatever the code says, unless the
-    cluster refuses us. A code that is not in the table is the cluster's: what is tried again later
-    is not lost.
+    A fatal error has ended its client, so it is PRODUCER whatever the code, unless the cluster
+    refuses us. An unknown code is CLUSTER: a later retry loses nothing.
     """
     code = error if isinstance(error, int) else int(error.code())
     kind = CLASSES.get(code, ErrorClass.CLUSTER)

@@ -1,7 +1,7 @@
-"""What the process that asks about groups answers, line by line.
+"""The answers of the process that queries groups, line by line.
 
-Of hundreds of groups that rest, turn for turn the same tens of thousands of positions are told: a
-line that a group had before is not read again, and stands for the same objects.
+Hundreds of idle groups report the same tens of thousands of positions turn after turn: a line that
+a group had before is not parsed again, and yields the same objects.
 """
 
 import json
@@ -12,16 +12,16 @@ from mirrorlake.offsets.positions import Committed
 
 
 class GroupAnswers:
-    """Reads lines, and keeps those of groups with positions. For one thread at a time."""
+    """Parses lines, and caches those of groups with positions. For one thread at a time."""
 
     def __init__(self) -> None:
         self._read: dict[str, tuple[str, dict[str, Any]]] = {}
-        self._lines: dict[str, str] = {}  # of each group the newest one
+        self._lines: dict[str, str] = {}  # the newest line of each group
         self._asked: frozenset[str] = frozenset()
 
     def read(self, line: str) -> tuple[str, dict[str, Any]] | None:
-        """The group and what is answered about it, which nothing may change: `positions` are by
-        (topic, partition). None for the end of an answer. Raises ValueError for half a line."""
+        """The group and its answer, which must not be modified: `positions` are by (topic,
+        partition). None for the end of an answer. Raises ValueError for a truncated line."""
         known = self._read.get(line)
         if known is not None:
             return known
@@ -39,7 +39,7 @@ class GroupAnswers:
         return group, answer
 
     def keep(self, groups: Collection[str]) -> None:
-        """Forget all groups but those that are asked about now, and those of the time before."""
+        """Forget all groups except those of this request and the one before."""
         kept, self._asked = self._asked.union(groups), frozenset(groups)
         for group in self._lines.keys() - kept:
             del self._read[self._lines.pop(group)]

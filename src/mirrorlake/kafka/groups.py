@@ -1,13 +1,13 @@
-"""Consumer groups of a cluster: which there are, their positions, and setting those (KIP-222,
-KIP-396, KIP-709).
+"""Consumer groups of a cluster: list them, query and set their positions (KIP-222, KIP-396,
+KIP-709).
 
-A process of its own asks what a group's coordinator has to answer. An AdminClient (librdkafka 2.16,
-its pull request 5397) aborts its process when that coordinator is away at that moment, whether it
-lists positions or describes groups, and to look first leaves a gap. `Consumer.committed`, which is
-safe, wants a client with threads and connections for each group, 80 ms each. So the fast way is
-taken where a crash costs one turn of some groups and not the replicator: 500 groups in 0.6 s, one
-request a group. What was answered before the crash is kept, and groups that were not answered come
-last the next time: one bad coordinator holds up its own groups only.
+A separate process sends the requests that a group's coordinator answers. An AdminClient (librdkafka
+2.16, its pull request 5397) aborts its process when that coordinator is away at that moment,
+whether it lists positions or describes groups, and checking first leaves a gap.
+`Consumer.committed` is safe, but needs a client with threads and connections for each group, 80 ms
+each. The fast way takes 0.6 s for 500 groups, one request per group; in a process of its own, a
+crash costs one turn of some groups and not the replicator. Answers from before a crash are kept,
+and unanswered groups come last the next time, so a bad coordinator holds up only its own groups.
 """
 
 import json
@@ -36,13 +36,13 @@ from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
-#: Kafka's own topic of groups and positions: the broker that leads a partition of it coordinates
-#: the groups that fall there.
+#: Kafka's own topic of groups and positions: the leader of one of its partitions coordinates the
+#: groups that hash there.
 _POSITIONS_TOPIC = "__consumer_offsets"
 #: How long one request to the process may take, however many groups it is about, seconds: more than
-#: it gives itself.
+#: the process gives itself.
 PROCESS_SECONDS = 120.0
-#: What newer brokers answer about a group that is not there; older ones describe it as dead.
+#: The error of newer brokers for a group that does not exist; older ones describe it as dead.
 _NO_SUCH_GROUP = frozenset({"GROUP_ID_NOT_FOUND"})
 _DIED = "the client died while a coordinator was away"
 
@@ -51,9 +51,9 @@ _DIED = "the client died while a coordinator was away"
 class Listing:
     """Groups by id with their state (as Kafka names it: EMPTY, STABLE, ...).
 
-    `errors` say why there may be more: of brokers that did not answer, and of coordinators that no
-    broker is now. A group that is not listed is gone only if its coordinator says so: then
-    `positions` has it without any.
+    `errors` say why there may be more groups: brokers that did not answer, and coordinators without
+    a broker now. A group that is not listed is gone only if its coordinator says so: then
+    `positions` has it with no position.
     """
 
     states: Mapping[str, str]
@@ -62,8 +62,8 @@ class Listing:
 
 @dataclass(frozen=True)
 class GroupPositions:
-    """Positions by group and (topic, partition); for groups that were not answered, in whole or in
-    part, why not."""
+    """Positions by group and (topic, partition); `errors` has the reason for groups that were not
+    answered, in whole or in part."""
 
     positions: Mapping[str, Mapping[TopicAndPartition, Committed]]
     errors: Mapping[str, str] = field(default_factory=dict)
@@ -80,8 +80,8 @@ class GroupPositions:
 
 @dataclass(frozen=True)
 class GroupMembers:
-    """The members of groups, each by what its client is called, with whether it has a partition; a
-    group that is not there has none. For groups that were not answered, why not."""
+    """The members of groups, each by its client id, and whether it has a partition; a group that
+    does not exist has none. `errors` has the reason for groups that were not answered."""
 
     members: Mapping[str, Sequence[tuple[str, bool]]]
     errors: Mapping[str, str] = field(default_factory=dict)
@@ -91,8 +91,8 @@ class GroupAdmin:
     """The consumer groups of one cluster. Share and streams groups are not among them
     (`other_kinds`).
 
-    Every call raises ClusterUnreachable or AuthenticationFailed when no broker answers. May be used
-    by many threads.
+    Every call raises ClusterUnreachable or AuthenticationFailed when no broker answers.
+    Thread-safe.
     """
 
     def __init__(self, admin: ClusterAdmin, client: LiveSettings[str | int | bool]) -> None:
@@ -104,9 +104,9 @@ class GroupAdmin:
         self._answers = GroupAnswers()
 
     def listing(self) -> Listing:
-        """All consumer groups of every type that the brokers list, the new protocol's (KIP-848)
-        too."""
-        # says who refused us, or that no broker is there, better and sooner than a listing
+        """All consumer groups of every type that the brokers list, those of the new protocol
+        (KIP-848) too."""
+        # reports a refusal, or that no broker is there, better and sooner than a listing does
         topics = self._admin.topics()
         try:
             asked = self._admin.client.list_consumer_groups(request_timeout=ANSWER_SECONDS)
@@ -114,8 +114,7 @@ class GroupAdmin:
         except KafkaException as error:
             raise self._silent(reason_of(error.args[0])) from error
         states = {group.group_id: group.state.name for group in listed.valid or ()}
-        # These are bare errors, though confluent-kafka's documentation says that they are
-        # exceptions.
+        # These are plain errors, although confluent-kafka's documentation calls them exceptions.
         errors = [reason_of(getattr(error, "args", [error])[0]) for error in listed.errors or ()]
         homeless = sorted(topics[_POSITIONS_TOPIC].leaderless) if _POSITIONS_TOPIC in topics else []
         if homeless:
@@ -126,12 +125,12 @@ class GroupAdmin:
         return Listing(states, tuple(errors))
 
     def other_kinds(self, listing: Listing) -> frozenset[str]:
-        """Groups that are there and not listed, since they are no consumer groups: share groups
-        (KIP-932) and streams groups (KIP-1071). Which of the two, librdkafka 2.16 does not say.
-        Without an answer: none.
+        """Groups that exist but are not listed, since they are not consumer groups: share groups
+        (KIP-932) and streams groups (KIP-1071). librdkafka 2.16 does not tell them apart. Without
+        an answer: none.
 
-        Its old listing names groups of all kinds, and describes as dead those that it does not
-        understand.
+        Its old listing names groups of all kinds, and describes those it does not understand as
+        dead.
         """
         try:
             listed = self._admin.client.list_groups(timeout=ANSWER_SECONDS)
@@ -145,8 +144,8 @@ class GroupAdmin:
         )
 
     def positions(self, groups: Iterable[str]) -> GroupPositions:
-        """What groups have committed; a group that is not there has no positions. One request a
-        group. Positions that are what they were are the same objects, for all callers."""
+        """What groups have committed; a group that does not exist has no positions. One request per
+        group. Unchanged positions are the same objects as before, for all callers."""
         answers, why = self._ask("offsets", dict.fromkeys(groups))
         return GroupPositions(
             {
@@ -158,7 +157,7 @@ class GroupAdmin:
         )
 
     def members(self, groups: Iterable[str]) -> GroupMembers:
-        """Who is in groups. One request a group."""
+        """The members of groups. One request per group."""
         answers, why = self._ask("members", dict.fromkeys(groups))
         gone = {group for group in why if answers.get(group, {}).get("code") in _NO_SUCH_GROUP}
         return GroupMembers(
@@ -176,11 +175,11 @@ class GroupAdmin:
     def move(
         self, moves: Mapping[str, Mapping[TopicAndPartition, Committed]]
     ) -> dict[tuple[str, str, int], str]:
-        """Set positions, with their metadata; returns what was refused and why, by (group, topic,
-        partition).
+        """Set positions, with their metadata; return the refusals, each with its reason, by (group,
+        topic, partition).
 
-        The brokers refuse this to groups with members (UNKNOWN_MEMBER_ID). One that did not answer
-        in time may have done it all the same.
+        Brokers refuse this for groups with members (UNKNOWN_MEMBER_ID). A coordinator that did not
+        answer in time may have done it all the same.
         """
         document = {
             group: [[topic, partition, *position] for (topic, partition), position in items.items()]
@@ -196,8 +195,8 @@ class GroupAdmin:
         return {**silent, **refused}
 
     def rights(self, group: str) -> frozenset[str] | None:
-        """The operations (READ, ...) that the client is allowed on a group (KIP-430); none when it
-        may not even be described, None when the cluster does not report them."""
+        """The operations (READ, ...) that the client is allowed on a group (KIP-430); empty if it
+        may not even describe the group, None if the cluster does not report them."""
         for last in attempts(ANSWER_SECONDS, 0.2):
             answers, why = self._ask("rights", {group: None})
             answer = answers[group]
@@ -220,11 +219,11 @@ class GroupAdmin:
     def _ask(
         self, what: str, requests: Mapping[str, object]
     ) -> tuple[dict[str, Any], dict[str, str]]:
-        """What the process answers about each group, and for those that were not answered, in whole
-        or in part, why.
+        """The process's answer for each group, and the reasons for groups that were not answered,
+        in whole or in part.
 
-        One that dies is started again for those that are left. Raises ClusterUnreachable where that
-        answered for none.
+        If the process dies it is started again for the groups that are left. Raises
+        ClusterUnreachable if no group was answered.
         """
         answers: dict[str, Any] = {}
         end = time.monotonic() + PROCESS_SECONDS
@@ -240,7 +239,7 @@ class GroupAdmin:
             errors = {group: text for group, text in why.items() if text is not None}
             late = {group for group, text in errors.items() if text in (TOO_LATE, _DIED)}
             self._slow = (self._slow - requests.keys()) | (errors.keys() - late)
-            # A refused login looks like silence here.
+            # A refused login looks like a silent broker here.
             if errors and self._live.renewed(refused=True) and self._process is not None:
                 _end(self._process)
                 self._process = None
@@ -249,10 +248,10 @@ class GroupAdmin:
         return answers, errors
 
     def _exchange(self, document: object, answers: dict[str, Any], seconds: float) -> None:
-        """Send a request and add what is answered; a process that did not come to the end of it is
-        no more."""
+        """Send a request and collect the answers; a process that did not complete it is
+        discarded."""
         process = self._running()
-        # A process that does not answer at all is ended; then there are no more lines.
+        # A process that does not answer at all is killed; then there are no more lines.
         limit = threading.Timer(seconds, process.kill)
         limit.start()
         try:
@@ -262,7 +261,7 @@ class GroupAdmin:
                 if about is None:
                     return
                 answers[about[0]] = about[1]
-        except (OSError, ValueError) as error:  # it died, maybe in the middle of a line
+        except (OSError, ValueError) as error:  # it died, perhaps in the middle of a line
             logger.debug("the process for consumer groups is gone: %s", error)
         finally:
             limit.cancel()
@@ -295,7 +294,7 @@ class GroupAdmin:
 
 
 def positions_or_errors(admin: GroupAdmin, groups: Collection[str]) -> GroupPositions:
-    """What groups have committed; of none where no broker answers, which is then why."""
+    """What groups have committed; if no broker answers, each group has that as its error."""
     try:
         return admin.positions(groups)
     except ClusterUnusable as error:
@@ -316,4 +315,4 @@ def _end(process: "subprocess.Popen[str]") -> None:
             if stream is not None:
                 stream.close()
         except OSError as error:
-            logger.debug("closing: %s", error)  # what was not written yet has no reader any more
+            logger.debug("closing: %s", error)  # unwritten data no longer has a reader

@@ -1,9 +1,9 @@
-"""The process that speaks about consumer groups to one cluster, for `kafka.groups`; it holds
-nothing but a connection.
+"""The process that queries one cluster's consumer groups for `kafka.groups`; it holds nothing but a
+connection.
 
-Reads one JSON document a line from stdin, the client's settings first. Answers each request group
-by group, a line for each as soon as it is known, and a last line that says so: the reader has what
-was answered if this process dies. Ends when stdin does, so also when its parent is killed.
+Reads one JSON document per line from stdin, the client's settings first. Answers each request with
+a line per group, as soon as it is known, and a last line that ends it: if this process dies, the
+reader has the answers so far. Ends with stdin, and so also when its parent is killed.
 """
 
 import json
@@ -18,10 +18,9 @@ from typing import Any
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 
-#: Groups that are being asked at any time; one that waits for its coordinator holds up none but
-#: itself.
+#: Groups that are queried at the same time; one that waits for its coordinator holds up no other.
 GROUPS_AT_ONCE = 500
-#: When groups are not begun with any more in one request, seconds; those under way have their own
+#: After how many seconds of a request no more groups are begun; those under way have their own
 #: time.
 BUDGET_SECONDS = 60.0
 TOO_LATE = f"not asked: others took all of {BUDGET_SECONDS:.0f} s; it comes first the next time"
@@ -45,12 +44,12 @@ def main() -> None:
                     answer = read(future.result())
             except KafkaException as error:
                 reason = error.args[0]
-                text = str(reason.str())  # it may end before the reason, which is then the code
+                text = str(reason.str())  # may end before the reason; then the code is appended
                 answer = {
                     "error": f"{text}{reason.name()}" if text.endswith(": ") else text,
                     "code": reason.name(),
                 }
-            except ValueError as error:  # an id that the client takes for no id
+            except ValueError as error:  # an id that the client does not accept
                 answer = {"error": str(error)}
             _write({"group": group, **answer})
         _write({"end": True})
@@ -77,8 +76,8 @@ def ask_in_order(
     ask: Callable[[str], "Future[Any]"],
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[tuple[str, "Future[Any] | None"]]:
-    """Ask for groups in their order, so many side by side; give each as soon as it is answered,
-    None if its turn did not come."""
+    """Query groups in their order, GROUPS_AT_ONCE at a time; yield each as soon as it is answered,
+    with None if its turn did not come."""
     done: SimpleQueue[tuple[str, Future[Any]]] = SimpleQueue()
     waiting, under_way, end = iter(groups), 0, clock() + BUDGET_SECONDS
     while True:
@@ -105,7 +104,7 @@ def _ask_members(
 
 
 def _members(description: ConsumerGroupDescription) -> Mapping[str, object]:
-    """The members of a group: what each one's client is called, and whether it has a partition."""
+    """The members of a group: each one's client id, and whether it has a partition."""
     return {
         "members": [
             [member.client_id, bool(member.assignment and member.assignment.topic_partitions)]

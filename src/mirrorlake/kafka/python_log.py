@@ -1,7 +1,7 @@
-"""A `Log` by confluent-kafka's consumer, where the native reader cannot be used: the same rows, at
-several times the cost. Partitions are assigned with offsets, so no right on a group is needed.
+"""A `Log` by confluent-kafka's consumer, for where the native reader cannot be used: the same rows,
+at several times the cost. Partitions are assigned with offsets, so it needs no right on a group.
 
-When a range is over, `native/reader.py` says.
+`native/reader.py` defines when a range is over.
 """
 
 import logging
@@ -24,19 +24,19 @@ from mirrorlake.offsets.positions import Ranges, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
-#: The end of a range of `messages` that ends with its log, wherever that ends. Nothing is read of a
-#: log that does not have the first offset.
+#: As the end of a range of `messages`: wherever the log ends. If the log lacks the first offset,
+#: nothing is read.
 LOG_END = 2**63 - 1
-#: What one batch may hold: records, and about so many bytes.
+#: The most that one batch holds: records, and approximately bytes.
 _BATCH_RECORDS, _BATCH_BYTES = 10_000, 16 << 20
-#: How long an answer of any broker is waited for where partitions are silent, seconds.
+#: How long to wait for an answer of any broker when partitions are silent, seconds.
 _ANY_BROKER_SECONDS = 5.0
-#: The consumer has to have one; nothing is asked of it, or committed to it.
+#: Required by the consumer, but nothing is read from or committed to this group.
 _GROUP = "mirrorlake-reads"
 
 
 class PythonLog:
-    """See `Log`. A partition whose range begins where the one before it ended is read on."""
+    """See `Log`. A range that begins where the partition's last one ended continues it."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class PythonLog:
     ) -> None:
         self._keep = keep
         self._complaints = Complaints()
-        # One that stays at the ends of logs would ask the brokers fifty times a second.
+        # At the ends of logs it would otherwise query the brokers fifty times a second.
         waiting = {"fetch.wait.max.ms": 500} if keep else {}
         effective = consumer_settings({**waiting, **settings}, small_answers)
         received = partial(bytes_received, int(effective[SEND_SIZE]))
@@ -70,8 +70,8 @@ class PythonLog:
             yield key, batch
 
     def messages(self, ranges: Ranges) -> Iterator[tuple[TopicAndPartition, list[Message]]]:
-        """The same as confluent-kafka's messages, in lists that are not empty. A partition that its
-        reader wants no more of may be left on the way."""
+        """The same as confluent-kafka's messages, in non-empty lists. The caller may `leave` a
+        partition on the way."""
         ends = {key: end for key, (first, end) in ranges.items() if first < end}
         self.keep_prefetched(ends)
         self._assign({key: ranges[key][0] for key in ends})
@@ -96,7 +96,7 @@ class PythonLog:
                 self.leave(list(self._next))
 
     def leave(self, keys: Collection[TopicAndPartition]) -> None:
-        """Read some partitions no more, and drop what was fetched of them."""
+        """Stop reading some partitions, and drop what was fetched of them."""
         if keys:
             self._consumer.incremental_unassign([TopicPartition(*key) for key in keys])
             for key in keys:
@@ -113,11 +113,11 @@ class PythonLog:
 
     def close(self) -> None:
         """See `Log`."""
-        self._next.clear()  # a reading that was begun has nothing to leave any more
+        self._next.clear()  # an unfinished reading then has nothing left to leave
         self._consumer.close()
 
     def _assign(self, firsts: Mapping[TopicAndPartition, int]) -> None:
-        """Have partitions read from these offsets on, those anew that are elsewhere."""
+        """Read partitions from these offsets on; reassign those that stand elsewhere."""
         moved = {key: first for key, first in firsts.items() if self._next.get(key) != first}
         self.leave([key for key in moved if key in self._next])
         if moved:
@@ -164,20 +164,20 @@ class PythonLog:
             raise KafkaException(KafkaError(error.code(), text))
 
     def _is_over(self, key: TopicAndPartition, end: int) -> bool:
-        """Whether nothing more comes of a range."""
+        """Whether a range has no more records to come."""
         log_end = self._log_ends.get(key, -1)
         if self._next[key] < end <= log_end:
             self._next[key] = end
         return self._next[key] >= end or (end == LOG_END and log_end >= 0)
 
     def _take(self) -> list[Message]:
-        """What has come, as soon as something is there."""
+        """Take what has arrived, as soon as anything has."""
         messages: list[Message] = self._consumer.consume(1, 0.5)
         room = max(1, min(_BATCH_RECORDS, _BATCH_BYTES // self._average))
         return messages + self._consumer.consume(room, 0) if messages else messages
 
     def _silent(self, ends: Mapping[TopicAndPartition, int]) -> KafkaException:
-        """Why nothing comes: whether any broker answers says whether it is about the partitions."""
+        """Why nothing arrives; if any broker answers, only the partitions are concerned."""
         silent = self._silence.seconds
         try:
             self._consumer.list_topics(next(iter(self._next))[0], _ANY_BROKER_SECONDS)
@@ -216,7 +216,7 @@ def _headers(messages: list[Message]) -> pa.Array:
     pairs: list[tuple[str | None, bytes | None]] = []
     for message in messages:
         of_record = _pairs(message)
-        ends.append(len(pairs) if of_record else None)  # a list without a beginning is null
+        ends.append(len(pairs) if of_record else None)  # a list without a start offset is null
         pairs += of_record
     if not pairs:
         return pa.nulls(len(messages), HEADERS)
@@ -230,14 +230,14 @@ def _headers(messages: list[Message]) -> pa.Array:
 
 
 def _pairs(message: Message) -> list[tuple[str | None, bytes | None]]:
-    """The headers of a record. Where a name is no UTF-8 confluent-kafka gives none of them: one
-    without a name, which no staged record has, so that no reader takes it for the same."""
+    """The headers of a record. If a name is not UTF-8, confluent-kafka gives none: then a nameless
+    one, which no staged record has, so that no reader takes the two for equal."""
     try:
         return list(_headers_of(message) or ())
     except SystemError:
         return [(None, None)]
 
 
-#: `Message.headers` leaves an exception set beside its answer. Called this way Python looks for
-#: that; a call in code that runs often may not, and the exception comes up lines later.
+#: `Message.headers` leaves an exception set beside its answer. Called this way Python checks for
+#: that; a direct call in hot code may not, and the exception comes up lines later.
 _headers_of = methodcaller("headers")

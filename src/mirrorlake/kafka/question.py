@@ -1,4 +1,4 @@
-"""A question to a cluster, asked while other things are done, of one that may not answer."""
+"""A question to a cluster that may not answer, asked in the background."""
 
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as TimeIsUp
@@ -9,15 +9,14 @@ from mirrorlake.threads import Answer, in_thread
 
 
 class Question(Generic[Answer]):
-    """Asked in a thread of its own from now on, which is left behind where the cluster does not
-    answer in time."""
+    """Asks at once in its own thread, which is abandoned if the cluster does not answer in time."""
 
     def __init__(self, name: str, ask: Callable[[], Answer], silence: str) -> None:
-        """`name` is the thread's; `silence` says that there was no answer yet."""
+        """`name` is the thread's; `silence` is the text for a missing answer."""
         self._answer, self._silence = in_thread(name, ask), silence
 
     def answer(self, seconds: float) -> tuple[Answer | None, str]:
-        """The answer, waited for so long at most; or None and why there is none."""
+        """The answer, if it arrives within so many seconds; else None and the reason."""
         try:
             return self._answer.result(max(0.0, seconds)), ""
         except TimeIsUp:

@@ -13,17 +13,17 @@ from confluent_kafka.admin import AdminClient, TopicDescription
 from mirrorlake.native.describer import Describer, Description
 from mirrorlake.native.library import NativeUnavailable
 
-#: From how many topics on another client describes them, which has connections of its own; and the
-#: questions of a kind before that: a command asks once or twice.
+#: From how many topics on a separate client, with its own connections, describes them; and after
+#: how many questions of a kind: a command asks once or twice.
 MANY_TOPICS, FEW_QUESTIONS = 20, 2
 
 
 class QuickAdmin(AdminClient):  # type: ignore[misc]
-    """confluent-kafka's, whose `describe_topics` says no more than `Description` has where there
-    are many topics."""
+    """confluent-kafka's client, but for many topics `describe_topics` returns only the fields of
+    `Description`."""
 
     def __init__(self, settings: Mapping[str, Any], **others: Any) -> None:
-        """`others` are what confluent-kafka takes beside librdkafka's settings."""
+        """`others` are confluent-kafka's own arguments beside librdkafka's settings."""
         super().__init__({**settings, **others})
         self._settings = settings
         self._asked, self._counts = Counter[str](), threading.Lock()
@@ -36,7 +36,7 @@ class QuickAdmin(AdminClient):  # type: ignore[misc]
         include_authorized_operations: bool = False,
         request_timeout: float,
     ) -> dict[str, "Future[TopicDescription | Description]"]:
-        """As confluent-kafka's; what it returns may be done."""
+        """See confluent-kafka; the returned futures may be done already."""
         rights = include_authorized_operations
         describer = self.of_many("topics", len(topics.topic_names))
         if describer is None:
@@ -50,15 +50,15 @@ class QuickAdmin(AdminClient):  # type: ignore[misc]
         return {name: _done(answer) for name, answer in answers.items()}
 
     def of_many(self, what: str, count: int) -> Describer | None:
-        """The client that is asked about many topics or partitions; None as long as few were asked
-        for, or few questions of this kind, or where the compiled part cannot be used.
+        """The client to query about many topics or partitions; None as long as only few were
+        queried, or there were few questions of this kind, or if the compiled part cannot be used.
 
-        Once there is one, it is asked about few as well: each client goes by leaders that it has
-        learned of itself, and one that is seldom asked goes on by those that died.
+        Once it exists, it answers questions about few as well: each client learns leaders by
+        itself, and one that is seldom used keeps dead leaders.
         """
         with self._counts:
             if self._describer is not None and self._describer.over:
-                self._describer = None  # its thread ended; another one is made as the first was
+                self._describer = None  # its thread ended; another is made by the same rule
                 self._asked.clear()
             if self._describer is None and count >= MANY_TOPICS:
                 self._asked[what] += 1
@@ -68,9 +68,8 @@ class QuickAdmin(AdminClient):  # type: ignore[misc]
             return self._describer
 
     def learn_leaders(self, seconds: float) -> None:
-        """Let questions go to the brokers that lead now, and to a controller that is named now.
-        Raises KafkaException where none says who
-        does."""
+        """Let questions go to the present leaders and controller. Raises KafkaException if no
+        broker names them."""
         if self._describer is not None:
             self._describer.layout(seconds)
         self.list_topics(timeout=seconds)

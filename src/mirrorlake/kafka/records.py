@@ -1,7 +1,7 @@
-"""Single records of a cluster, read without a group's position, and without a right on a group.
+"""Reads single records of a cluster, without a group's position or a right on a group.
 
-By confluent-kafka's consumer: it tells the epoch of the leader that wrote a record, and few are
-read.
+It uses confluent-kafka's consumer, which reports the epoch of the leader that wrote a record; few
+are read.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,22 +17,22 @@ from mirrorlake.kafka.values import Row
 from mirrorlake.native.silence import ClusterSilent
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: How long a cluster may give none of the records that are read, seconds.
+#: How long a cluster may deliver none of the requested records, seconds.
 READ_SECONDS = 60.0
 
 
 def first_rows(
     alias: str, settings: Settings, offsets: Mapping[TopicAndPartition, int]
 ) -> dict[TopicAndPartition, Row]:
-    """The first committed record of each partition at or behind an offset; missing where there is
-    none, and where the log begins behind the offset.
+    """The first committed record of each partition at or behind an offset; missing if there is
+    none, or if the log begins behind the offset.
 
-    Raises ClusterUnusable when the cluster does not give them in time, KafkaException when it
+    Raises ClusterUnusable when the cluster does not deliver in time, KafkaException when it
     refuses.
     """
     rows = dict[TopicAndPartition, Row]()
     ranges = {key: (offset, LOG_END) for key, offset in offsets.items()}
-    # Of each partition one record is wanted; where its batch is larger, the client asks for more by
+    # One record of each partition is enough; if its batch is larger, the client fetches more by
     # itself.
     few = {**settings, "queued.min.messages": 1}
     with _reading(alias, few) as log:
@@ -45,7 +45,7 @@ def first_rows(
 
 @contextmanager
 def _reading(alias: str, settings: Settings) -> Iterator[PythonLog]:
-    """A log for the time of the block, of which a silence is raised as the cluster's."""
+    """A log for the block; its silences are raised as the cluster's."""
     log = PythonLog(settings, patience_seconds=READ_SECONDS, small_answers=True)
     try:
         yield log

@@ -1,9 +1,8 @@
-"""What a cluster, or TLS, refused: in words that a person can act on, and without librdkafka's own
-wrapping.
+"""Refusals by a cluster, or TLS, in words that a person can act on, without librdkafka's wrapping.
 
-The only place that reads texts of librdkafka's: what TLS or a token endpoint answered has no code
-of its own. All such errors are _SSL, _AUTHENTICATION, or, where a broker ends the connection with
-an alert, _TRANSPORT like any silence.
+The only place that parses librdkafka's texts: errors of TLS or a token endpoint have no code of
+their own. They are all _SSL, _AUTHENTICATION, or, if a broker ends the connection with an alert,
+_TRANSPORT like any silence.
 """
 
 import re
@@ -35,7 +34,7 @@ def not_described(where: str, why: Mapping[str, str]) -> str:
 
 
 def principal_of(client: Settings) -> str:
-    """Who the brokers see, as far as a client's settings say."""
+    """The principal that brokers see, as far as a client's settings show it."""
     name = client.get("sasl.username") or client.get("sasl.oauthbearer.client.id")
     if name:
         return f"principal {name}"
@@ -44,25 +43,25 @@ def principal_of(client: Settings) -> str:
 
 
 def is_refusal(error: KafkaError) -> bool:
-    """Whether an error says that a client was refused, which asking again does not change."""
+    """Whether an error means that a client was refused, so that a retry does not help."""
     codes = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL)
     return error.code() in codes or "SSL alert number" in str(error.str())
 
 
 def is_answer(error: KafkaError) -> bool:
-    """Whether a broker answered with an error, which is then about what was asked for alone; the
-    others are librdkafka's own, mostly that no broker answered."""
+    """Whether a broker answered with an error, which then concerns only this request; other errors
+    are librdkafka's own, usually that no broker answered."""
     return bool(error.code() > 0 or error.code() == KafkaError.UNKNOWN)
 
 
 def is_about_group(error: KafkaError) -> bool:
-    """Whether a consumer was refused as a member of its group, which is nothing to who reads
-    assigned partitions."""
+    """Whether a consumer was refused as a member of its group, which does not concern one that
+    reads assigned partitions."""
     return bool(error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED)
 
 
 def refusal_text(error: KafkaError, client: Settings) -> str:
-    """Say who was refused by whom and why, and what to check."""
+    """The sentence who refused whom and why, and what to check."""
     text = reason_of(error)
     if "certificate verify failed" in text:
         return (
@@ -92,7 +91,7 @@ def refusal_text(error: KafkaError, client: Settings) -> str:
 def unusable(
     alias: str, client: Settings, error: KafkaError
 ) -> AuthenticationFailed | ClusterUnreachable:
-    """What a client complains of whose cluster gives nothing, as an error to raise."""
+    """The complaint of a client whose cluster delivers nothing, as an error to raise."""
     if is_refusal(error):
         return AuthenticationFailed(
             f"cluster {alias} cannot be read: {refusal_text(error, client)}", alias=alias
@@ -106,7 +105,7 @@ def unusable(
 
 @contextmanager
 def silence_in_words(alias: str, client: Settings) -> Iterator[None]:
-    """Raise ClusterUnusable where no broker of a cluster that is read within the block answers."""
+    """Raise ClusterUnusable if no broker of the cluster answers the reads within the block."""
     try:
         yield
     except ClusterSilent as error:

@@ -1,5 +1,5 @@
-"""Settings of clients that live long: secrets are rotated while they do, and certificates
-renewed."""
+"""Settings of long-lived clients: their secrets are rotated, and certificates renewed,
+meanwhile."""
 
 import logging
 import time
@@ -10,17 +10,18 @@ from mirrorlake.errors import TopologyError
 
 logger = logging.getLogger(__name__)
 
-#: How often secrets and PEM files are read again though no client was refused, seconds: who rotates
-#: them mostly lets the old ones be good for longer.
+#: How often secrets and PEM files are read again even if no client was refused, seconds: old ones
+#: usually stay valid for longer.
 SECRETS_SECONDS = 300.0
 Value = TypeVar("Value", bound="str | int | bool")
 
 
 class LiveSettings(Generic[Value]):
-    """Settings of one client, with what its references stand for now. For one thread at a time.
+    """Settings of one client, with the present values of their references. For one thread at a
+    time.
 
-    `read` resolves them and raises TopologyError where it cannot; the first time that is raised
-    here too. `clock` gives seconds.
+    `read` resolves them and raises TopologyError if it cannot; the constructor raises that too.
+    `clock` returns seconds.
     """
 
     def __init__(
@@ -32,8 +33,8 @@ class LiveSettings(Generic[Value]):
         self.now: Mapping[str, Value] = read()
 
     def renewed(self, refused: bool = False) -> bool:
-        """Whether they are other ones than they were. They are read again when a client was
-        `refused`, else every SECRETS_SECONDS. What cannot be read stays as it was."""
+        """Whether the settings have changed. They are read again when a client was `refused`, else
+        every SECRETS_SECONDS. If that fails they stay as they were."""
         if not refused and self._clock() - self._read_at < SECRETS_SECONDS:
             return False
         self._read_at = self._clock()

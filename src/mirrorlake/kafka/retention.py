@@ -1,5 +1,5 @@
-"""What the configs of a topic let its brokers delete: a comparison has to allow for it, and who was
-away may have missed it."""
+"""What a topic's configs allow its brokers to delete: a comparison has to allow for it, and a
+consumer that was away may have missed it."""
 
 import time
 
@@ -13,8 +13,8 @@ def compacts(configs: TopicConfigs) -> bool:
 
 
 def keeps_from(configs: TopicConfigs) -> int | None:
-    """Records with an older timestamp (ms) may have been deleted by retention; any, where a size
-    bounds it."""
+    """Records with an older timestamp (ms) may have been deleted by retention; all records, if a
+    size limits it."""
     settings = {
         name: configs[name].value
         for name in ("cleanup.policy", "retention.ms", "retention.bytes")
@@ -30,6 +30,6 @@ def keeps_from(configs: TopicConfigs) -> int | None:
 
 
 def keeps_deletions_ms(configs: TopicConfigs) -> int:
-    """For how long a compacted topic keeps deletions, ms."""
+    """How long a compacted topic keeps tombstones, ms."""
     value = configs.get("delete.retention.ms")
     return 0 if value is None else int(value.value or 0)

@@ -1,8 +1,8 @@
-"""Where `${secret:scope/key}` comes from: a Databricks scope there, a folder or the system's
+"""The stores of `${secret:scope/key}`: a secret scope on Databricks, a folder or the system's
 keyring elsewhere.
 
-A store says None for what it does not hold, and raises Unresolved where it refuses to answer. The
-first store that holds a secret gives it. No value is kept here, logged, or put into an error.
+A store returns None for a secret that it lacks, and raises Unresolved if it refuses to answer. The
+first store with a secret provides it. No value is kept here, logged, or put into an error.
 """
 
 import os
@@ -20,7 +20,7 @@ FOLDER_VARIABLE = "MIRRORLAKE_SECRETS"
 
 
 class SecretStore(Protocol):
-    """Something that keeps secrets under a scope and a key."""
+    """A store of secrets by scope and key."""
 
     def read(self, scope: str, key: str) -> str | None:
         """The value, or None where there is none. Raises Unresolved."""
@@ -30,8 +30,8 @@ class SecretStore(Protocol):
 
 
 class FolderSecrets:
-    """A file a secret, as Kubernetes and systemd hand them over. Only its owner may be able to use
-    it, and its group may read it where this process is not the owner: a file that Kubernetes mounts
+    """One file per secret, as Kubernetes and systemd provide them. Only its owner may have rights
+    on it, and its group may read it if this process is not the owner: a file that Kubernetes mounts
     is root's, with mode 0440 for the group that `fsGroup` gives the process."""
 
     def __init__(self, folder: Path) -> None:
@@ -61,8 +61,8 @@ class FolderSecrets:
 
 
 def refused_rights(owner: int) -> int:
-    """The rights that a file with a secret must not give: none but to its owner, and where that is
-    another user than this process's, who alone could change it, to read to its group."""
+    """The rights that a file with a secret must not give: any, except to its owner; but its group
+    may read it if the owner is another user than ours, who alone could change it."""
     read_by_group = 0 if owner == os.geteuid() else stat.S_IRGRP
     return (stat.S_IRWXG | stat.S_IRWXO) & ~read_by_group
 
@@ -94,8 +94,8 @@ class DatabricksSecrets:
     """A secret scope of the workspace in which this runs."""
 
     def read(self, scope: str, key: str) -> str | None:
-        """The secret; what the workspace answers when there is none differs by runtime, so any
-        refusal says where."""
+        """The secret. What the workspace raises for a missing one differs by runtime, so any error
+        names the place."""
         try:
             secret: str = import_module("databricks.sdk.runtime").dbutils.secrets.get(
                 scope=scope, key=key
@@ -126,8 +126,8 @@ def secret_stores(environment: Mapping[str, str]) -> list[SecretStore]:
 
 
 def resolved(text: str) -> str:
-    """A text of a topology file with the values of its references, as of now; never to be logged.
-    Raises TopologyError."""
+    """A text of a topology file with its references replaced by their present values; never to be
+    logged. Raises TopologyError."""
     provide = secret_provider(secret_stores(os.environ))
     return resolve(text, {"env": env_provider(os.environ), "secret": provide})
 

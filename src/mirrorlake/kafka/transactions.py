@@ -1,8 +1,8 @@
-"""Open transactions of partitions, and whose they are (KIP-664: DescribeProducers), which
-librdkafka 2.16 cannot ask.
+"""Open transactions of partitions, and their producers (KIP-664: DescribeProducers), which
+librdkafka 2.16 cannot query.
 
-Each leader is asked by a connection of its own. Nothing rests on the answer: who cannot be asked is
-not known.
+Each leader is queried by a connection of its own. Nothing depends on the answers: those of
+unreachable leaders are missing.
 """
 
 import logging
@@ -24,8 +24,8 @@ _ANSWER_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class OpenTransaction:
-    """A transaction that is open in a partition: whose it is, its first offset, and when its
-    producer wrote last, ms since 1970."""
+    """An open transaction in a partition: its producer, its first offset, and when the producer
+    last wrote, ms since 1970."""
 
     producer_id: int
     first_offset: int
@@ -37,8 +37,9 @@ def open_transactions(
     settings: Settings,
     wanted: Collection[TopicAndPartition],
 ) -> dict[TopicAndPartition, OpenTransaction]:
-    """The oldest open transaction of each of some partitions. Those that have none, or whose leader
-    cannot be asked this way, are missing. `settings` are of librdkafka. Raises ClusterUnreachable.
+    """The oldest open transaction of each of some partitions. Partitions without one, or whose
+    leader cannot be queried this way, are missing. `settings` are librdkafka's. Raises
+    ClusterUnreachable.
     """
     transactions: dict[TopicAndPartition, OpenTransaction] = {}
     for (host, port), keys in admin.leaders(wanted).items():
@@ -66,9 +67,9 @@ def request(keys: Collection[TopicAndPartition]) -> bytes:
 
 
 def oldest(answer: bytes) -> dict[TopicAndPartition, OpenTransaction]:
-    """The oldest open transaction of each partition that an answer has one of."""
+    """The oldest open transaction of each partition with one in an answer."""
     reader = _AnswerDecoder(answer)
-    reader.skip(4)  # throttled for so long
+    reader.skip(4)  # throttle time
     transactions: dict[TopicAndPartition, OpenTransaction] = {}
     for _ in reader.items():
         topic = reader.text() or ""
@@ -128,7 +129,7 @@ class _AnswerDecoder:
         return self._data[self._at - size + 1 : self._at].decode()
 
     def items(self) -> Iterator[None]:
-        """As many times as an array has entries; behind the last one the caller reads its end."""
+        """Iterate once per entry of an array; the caller reads the array's end after the last."""
         for _ in range(max(0, self.count() - 1)):
             yield
 

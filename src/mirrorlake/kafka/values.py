@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 from typing import Literal
 
-#: Where a value comes from: set on the topic, for all brokers at runtime, on single brokers, or
-#: built into Kafka.
+#: Where a value was set: on the topic, for all brokers at runtime, on single brokers, or built into
+#: Kafka.
 Origin = Literal["topic", "cluster", "broker", "default"]
-#: What a cluster answers while a group's coordinator is not known yet, above all a new cluster, or
-#: of a new group.
+#: Errors while a group's coordinator is not known yet, usually of a new cluster or a new group.
 COORDINATOR_MOVES = frozenset(
     {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
 )
@@ -52,7 +51,7 @@ class ConfigValue:
 TopicConfigs = Mapping[str, ConfigValue]
 
 
-#: What an ACL says, apart from where: principal, host, operation, permission.
+#: What an ACL says, apart from its topics: principal, host, operation, permission.
 Grant = tuple[str, str, str, str]
 
 _WILDCARD = "*"
@@ -76,32 +75,31 @@ class Acl:
 
     @classmethod
     def parse(cls, text: str) -> "Acl":
-        """Read what `text` gave."""
+        """Parse the result of `text`."""
         return cls(*json.loads(text))
 
     @property
     def prefix(self) -> str | None:
-        """What the names of the topics that it applies to begin with; None for an ACL on one
-        topic."""
+        """The common prefix of the topics that it applies to; None for an ACL on one topic."""
         if self.pattern == "PREFIXED":
             return self.name
         return "" if self.name == _WILDCARD else None
 
     @property
     def grant(self) -> Grant:
-        """What it says, apart from where."""
+        """What it says, apart from its topics."""
         return self.principal, self.host, self.operation, self.permission
 
     def on(self, pattern: str, name: str) -> "Acl":
-        """The same about other topics."""
+        """The same ACL on other topics."""
         return Acl(pattern, name, *self.grant)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A record, as far as it takes to tell it from another: timestamp in ms, and the epoch of the
-    leader that wrote it (None where that is not known). Of one that was deleted by predicate it is
-    not known what it was, only that all up to `forgotten_to` (inclusive) were."""
+    """The fields of a record that identify it: timestamp in ms, and the epoch of the leader that
+    wrote it (None if unknown). Of a record deleted by predicate only the range is known: all up to
+    `forgotten_to` (inclusive) were deleted."""
 
     offset: int
     timestamp: int
@@ -111,8 +109,8 @@ class Row:
     forgotten_to: int | None = None
 
     def same(self, other: "Row | None") -> bool:
-        """Whether another record is this one, whichever producer wrote it. What was forgotten is
-        taken for it."""
+        """Whether another record is this one, whichever producer wrote it. A forgotten record
+        counts as the same."""
         if other is not None and not (self.forgotten_to is other.forgotten_to is None):
             return self.offset == other.offset
         return other is not None and (self.offset, self.timestamp, self.key, self.value) == (

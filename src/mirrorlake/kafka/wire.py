@@ -1,8 +1,8 @@
-"""One broker, asked by the bytes of Kafka's protocol: for what librdkafka has no call.
+"""Queries one broker in the bytes of Kafka's protocol, for requests that librdkafka does not offer.
 
-A connection as the cluster's clients have it: plain, by TLS, and logged in by PLAIN or SCRAM.
-Kerberos, tokens and client certificates are not spoken here (`WireUnsupported`): what is asked this
-way is good to know, and nothing rests on it.
+It connects like the cluster's clients: in plain text, by TLS, and with a login by PLAIN or SCRAM.
+Kerberos, tokens and client certificates are not supported (`WireUnsupported`): these answers are
+informative, and nothing depends on them.
 """
 
 import base64
@@ -18,7 +18,7 @@ from mirrorlake.kafka.client_settings import Settings
 
 _SASL_HANDSHAKE, _SASL_AUTHENTICATE = 17, 36
 _DIGESTS = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-#: The largest answer that is read, bytes: what is not Kafka's protocol may say any number.
+#: The largest answer that is read, bytes: a peer that is not a broker may announce any size.
 _LARGEST = 64 << 20
 
 
@@ -48,8 +48,8 @@ class BrokerConnection(AbstractContextManager["BrokerConnection"]):
         self._socket.close()
 
     def ask(self, key: int, version: int, body: bytes, flexible: bool = False) -> bytes:
-        """Send a request and return what the answer holds behind its header. `flexible`: by the
-        header of KIP-482."""
+        """Send a request and return the answer without its header. `flexible`: with the header of
+        KIP-482."""
         self._sent += 1
         client = self._client.encode()
         header = struct.pack(">hhih", key, version, self._sent, len(client)) + client
