@@ -12,9 +12,9 @@ from mirrorlake.native.library import Columns, Surveyed
 
 _HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 HEADERS = pa.list_(_HEADER)
-#: What a batch of records has. `timestamp` in ms; `timestamp_type` 0 CreateTime, 1 LogAppendTime,
-#: -1 none. Headers in their order; null for a record that has none. Where a name of a header is no
-#: UTF-8 it has `header_names` too, as native/exact.py says.
+#: The columns of a batch of records. `timestamp` in ms; `timestamp_type` 0 CreateTime, 1
+#: LogAppendTime, -1 none. Headers in their order; null for a record without any. If a header's name
+#: is not UTF-8 the batch has `header_names` too, see native/exact.py.
 SCHEMA = pa.schema(
     [
         ("partition", pa.int32()),
@@ -26,13 +26,13 @@ SCHEMA = pa.schema(
         ("headers", HEADERS),
     ]
 )
-#: Offsets into a column's bytes are of 32 bits.
+#: Offsets into a column's bytes have 32 bits.
 MAX_SIZE = 2**31 - 1
 
 
 class ColumnBuffers:
     """Memory for what `survey` counted of some messages, at most MAX_SIZE of each column: to be
-    filled, then taken as a batch. `size` is that of keys, values and headers, bytes."""
+    filled, then taken as a batch. `size` is the bytes of keys, values and headers."""
 
     def __init__(self, counted: Surveyed) -> None:
         size = {
@@ -66,7 +66,7 @@ class ColumnBuffers:
         self.columns = Columns(**{name: buffer.address for name, buffer in self._buffers.items()})
 
     def batch(self) -> pa.RecordBatch:
-        """What was filled in."""
+        """The filled columns."""
         names = ("partition", "offset", "timestamp", "timestamp_type")
         plain = [
             pa.Array.from_buffers(SCHEMA.field(name).type, self.rows, [None, self._buffers[name]])
@@ -103,5 +103,5 @@ class ColumnBuffers:
 
 
 def address(buffer: pa.Buffer | None) -> int | None:
-    """Where a buffer begins; None where there is none, or nothing in it."""
+    """The address of a buffer; None if there is none, or it is empty."""
     return None if buffer is None or not buffer.size else int(C.c_void_p(buffer.address).value or 0)

@@ -1,9 +1,9 @@
-"""What a cluster says of topics, without an object for each of their partitions, replicas and
+"""What a cluster reports of topics, without an object for each of their partitions, replicas and
 configs.
 
-confluent-kafka makes some ten objects a partition of each answer, while it holds the interpreter's
-lock: of 2,000 partitions that is 50 ms of CPU, of which a topic's id and our rights are none. And
-some ninety a topic of its configs, which are what they were the last time.
+confluent-kafka makes some ten objects per partition of each answer, while it holds the
+interpreter's lock: for 2,000 partitions that is 50 ms of CPU, although a topic's id and our rights
+need none of them. And it makes some ninety per topic for configs, which rarely change.
 """
 
 import ctypes as C
@@ -23,19 +23,19 @@ from mirrorlake.native.offset_asker import OffsetAnswers, OffsetAsker
 _DESCRIBE_CONFIGS, _DESCRIBE_TOPICS = 5, 19
 #: `RD_KAFKA_RESOURCE_TOPIC` there.
 _TOPIC = 2
-#: How much longer than a broker has to answer librdkafka's own word is waited for, ms.
+#: How much longer than a broker's time librdkafka's own answer is waited for, ms.
 _GRACE_MS = 5_000
-#: Bytes that there is room for at first; what a topic has by default are some 2,500.
+#: The initial buffer size, bytes; the default configs of a topic take some 2,500.
 _ROOM = 16 << 10
-#: What `config_bytes` of records.c adds to each of its numbers, and what holds of a config; a fixed
+#: What `config_bytes` of records.c adds to each of its numbers, and the flags of a config; a fixed
 #: one is read-only or sensitive.
 TEXT, NO_VALUE, IS_DEFAULT, IS_FIXED = 64, 1, 2, 4 | 8
 Answers = TypeVar("Answers")
 
 
 class Description(NamedTuple):
-    """A topic: Kafka's id of it, the numbers of its partitions, and what we may do; None where that
-    was not asked for, or the cluster does not say."""
+    """A topic: its Kafka id, its partition numbers, and our rights; None if they were not
+    requested, or the cluster does not report them."""
 
     topic_id: str
     partitions: range
@@ -43,23 +43,23 @@ class Description(NamedTuple):
 
 
 class Describer:
-    """A client of one cluster; any thread may ask. It ends with the object. Raises
-    NativeUnavailable, and KafkaException for settings that are refused; what asks, also where no
-    broker answers in time."""
+    """A client of one cluster, for any thread. It ends with the object. Raises NativeUnavailable,
+    and KafkaException for settings that are refused; its queries also if no broker answers in
+    time."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._library = library()
-        # what is wrong with a cluster the client says that is asked beside it
+        # errors of the cluster are reported by the client that is used beside it
         self._handle = self._library.client(PRODUCER, {**settings, "log_level": 0})
         self._offsets = OffsetAsker(self._library, self._handle)
         self._told: tuple[tuple[bytes, str], Layout] | None = None
-        # Not at the end of the process, which would wait for brokers that do not answer.
+        # Not when the process ends, which would wait for silent brokers.
         weakref.finalize(self, self._offsets.end).atexit = False
 
     def describe(
         self, topics: Sequence[str], rights: bool, seconds: float
     ) -> dict[str, Description | KafkaError]:
-        """Ask about topics, in one request: what each is, or the error of it."""
+        """Query topics, in one request: the description of each, or its error."""
         lib = self._library
         names = (C.c_char_p * len(topics))(*(name.encode() for name in topics))
         wanted = lib.TopicCollection_of_topic_names(names, len(topics))
@@ -83,8 +83,8 @@ class Describer:
             lib.TopicCollection_destroy(wanted)
 
     def configs(self, topics: Sequence[str], seconds: float) -> dict[str, bytes | KafkaError]:
-        """Ask for the configs of topics, in one request: as `config_bytes` of records.c puts those
-        of each, or the error of it."""
+        """Query the configs of topics, in one request: of each in the form of `config_bytes` of
+        records.c, or its error."""
         lib = self._library
         wanted = (C.c_void_p * len(topics))(
             *(lib.ConfigResource_new(_TOPIC, name.encode()) for name in topics)
@@ -117,7 +117,7 @@ class Describer:
 
     @property
     def over(self) -> bool:
-        """Whether the thread that takes answers has ended: none is given any more."""
+        """Whether the thread that takes answers has ended: none arrive any more."""
         return self._offsets.over
 
     def offsets(
@@ -127,8 +127,8 @@ class Describer:
         return self._offsets.ask(keys, what, level, seconds)
 
     def layout(self, seconds: float) -> Layout:
-        """Ask for metadata of all topics, by which questions for offsets go then; the same object
-        as long as all is as it was."""
+        """Query metadata of all topics, which later queries for offsets use; the same object as
+        long as nothing changes."""
         lib, answer = self._library, C.c_void_p()
         milliseconds = int(seconds * 1_000)
         if code := lib.metadata(self._handle, 1, None, C.byref(answer), milliseconds):
@@ -148,7 +148,7 @@ class Describer:
         return before[1]
 
     def _cluster_id(self) -> str:
-        """As metadata told it last."""
+        """The cluster id in the last metadata."""
         if not (address := self._library.clusterid(self._handle, 0)):
             return ""
         try:
@@ -163,8 +163,8 @@ class Describer:
         ask: Callable[[int, int], object],
         read: Callable[[int], Answers],
     ) -> Answers:
-        """What `read` makes of the answer to a question, which `ask` puts with its options and for
-        a queue."""
+        """The result of `read` for the answer to a question, which `ask` sends with its options and
+        to a queue."""
         lib, milliseconds = self._library, int(seconds * 1_000)
         queue, options = lib.queue_new(self._handle), lib.AdminOptions_new(self._handle, operation)
         event = None

@@ -1,9 +1,9 @@
-"""What a column of the stage cannot hold as it is, and the column beside it that does.
+"""Values that a column of the stage cannot hold, and the columns beside it that hold them.
 
-Kafka takes any 64-bit number for a record's time, and any bytes for a header's name. A TIMESTAMP of
-Delta, Spark or DuckDB is one of the years 1 to 9999, and a STRING is UTF-8. So that each record is
-staged as it is, and every reader has `timestamp` and `headers` as ever, the few values that do
-not fit stand in `timestamp_ms` and `header_names`, which are null for all other records.
+Kafka accepts any 64-bit number as a record's time, and any bytes as a header's name. A TIMESTAMP of
+Delta, Spark or DuckDB is within the years 1 to 9999, and a STRING is UTF-8. So that each record is
+staged exactly, and every reader has `timestamp` and `headers` as usual, the few values that do not
+fit are in `timestamp_ms` and `header_names`, which are null for all other records.
 """
 
 import numpy as np
@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 #: The times that `timestamp` holds, ms since 1970: from the beginning of the year 1 to the end of
 #: 9999.
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
-#: Kafka's number of a record that has no time.
+#: Kafka's number for a record without a time.
 NO_TIMESTAMP = -1
-#: What is sent for a time of 0, which librdkafka takes for "now": the next one to it.
+#: Sent for a time of 0, which librdkafka takes for "now": the nearest time to it.
 SENT_FOR_ZERO = 1
 _NAMES = pa.list_(pa.binary())
 
@@ -49,8 +49,8 @@ def times_to_send(rows: pa.RecordBatch) -> np.ndarray:
 
 
 def readable(names: pa.Array) -> pa.Array:
-    """Names of headers, bytes, as texts: what is no UTF-8 in them becomes U+FFFD, as Kafka's Java
-    client makes of it. The same memory where nothing does."""
+    """Names of headers, from bytes to texts: invalid UTF-8 becomes U+FFFD, as in Kafka's Java
+    client. The same memory if all are valid."""
     text = pa.Array.from_buffers(pa.string(), len(names), names.buffers(), 0, names.offset)
     try:
         text.validate(full=True)
@@ -60,8 +60,8 @@ def readable(names: pa.Array) -> pa.Array:
 
 
 def exact_names(headers: pa.Array, names: pa.Array) -> pa.Array:
-    """The column `header_names` of headers whose names, as bytes, are `names`: null where all of a
-    row are UTF-8."""
+    """The column `header_names` of headers whose names, as bytes, are `names`: null for rows in
+    which all are UTF-8."""
     shown = pc.struct_field(headers.flatten(), "key").cast(pa.binary())
     odd = pc.unique(pc.list_parent_indices(headers).filter(pc.not_equal(shown, names))).to_pylist()
     exact: list[list[bytes] | None] = [None] * len(headers)
@@ -72,8 +72,8 @@ def exact_names(headers: pa.Array, names: pa.Array) -> pa.Array:
 
 
 def headers_of(rows: pa.RecordBatch) -> pa.Array:
-    """The headers of each staged row. Where names stand beside, all names are bytes; a header that
-    a row has behind those is one that was added to the staged ones."""
+    """The headers of each staged row. With a column `header_names`, all names are bytes; headers of
+    a row beyond those names were added to the staged ones."""
     headers, exact = rows.column("headers"), _beside(rows, "header_names")
     if exact is None or exact.null_count == len(exact):
         return headers

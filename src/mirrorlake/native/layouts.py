@@ -1,4 +1,4 @@
-"""What metadata says of a cluster: brokers, topics, and who leads partitions. Pure."""
+"""The metadata of a cluster: brokers, topics, and the leaders of partitions. Pure."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -7,8 +7,8 @@ import numpy as np
 
 
 class TopicLayout(NamedTuple):
-    """A topic: the code of its error, 0 for none; and by their numbers the broker that leads each
-    partition, below 0 for none, and those that have it."""
+    """A topic: its error code, 0 for none; and by partition number the leading broker, below 0 for
+    none, and the brokers with replicas."""
 
     error: int
     leaders: Mapping[int, int]
@@ -24,7 +24,7 @@ class Layout(NamedTuple):
 
 
 def layout_of(told: bytes, names_from: int, cluster_id: str) -> Layout:
-    """Read what `metadata_bytes` of records.c has written."""
+    """Parse the result of `metadata_bytes` of records.c."""
     numbers = iter(np.frombuffer(told, np.int32, names_from // 4).tolist())
     names = iter(told[names_from:].split(b"\0"))
     brokers = [(next(numbers), next(numbers)) for _ in range(next(numbers))]

@@ -1,7 +1,7 @@
 """librdkafka's functions by ctypes, and the compiled loops of `records.c` that call them for each
 record.
 
-ctypes lets go of the interpreter's lock during each call, so callbacks and other threads go on
+ctypes releases the interpreter's lock during each call, so callbacks and other threads can run
 meanwhile.
 """
 
@@ -17,15 +17,15 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import cimpl as _cimpl
 
-#: The oldest librdkafka whose interface is the one that `records.c` states.
+#: The oldest librdkafka with the interface that `records.c` declares.
 OLDEST = 0x02_00_00_FF
-#: What a slot holds until its record was acknowledged; REFUSED plus an error's code is what one
-#: holds that was refused.
+#: The value of a slot until its record is acknowledged; a refused record's slot has REFUSED plus
+#: the error's code.
 PENDING, REFUSED = -(2**62), -1_000_000
 CONSUMER, PRODUCER = 1, 0
 
 _P, _S, _I32, _I64, _SIZE = C.c_void_p, C.c_char_p, C.c_int32, C.c_int64, C.c_size_t
-#: Functions of librdkafka: what each gives, and what it takes.
+#: Functions of librdkafka: the result type and the argument types of each.
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "version": (C.c_int,),
     "conf_new": (_P,),
@@ -116,7 +116,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "event_ListOffsets_result": (_P, _P),
     "ListOffsets_result_infos": (_P, _P, _P),
 }
-#: Those that the loops call for each record, in the order of `api` in records.c.
+#: Functions that the loops call for each record, in the order of `api` in records.c.
 _BY_RECORD = (
     "topic_name",
     "message_timestamp",
@@ -128,7 +128,7 @@ _BY_RECORD = (
     "header_add",
     "headers_destroy",
 )
-#: Those for each config, in the order of `config_api` there.
+#: Functions for each config, in the order of `config_api` there.
 _BY_CONFIG = (
     "ConfigResource_configs",
     "ConfigEntry_name",
@@ -138,7 +138,7 @@ _BY_CONFIG = (
     "ConfigEntry_is_read_only",
     "ConfigEntry_is_sensitive",
 )
-#: Those for each partition whose offsets are asked for, in the order of `offset_api` there.
+#: Functions for each partition whose offsets are queried, in the order of `offset_api` there.
 _BY_PLACE = (
     "topic_partition_list_add",
     "ListOffsetsResultInfo_topic_partition",
@@ -148,7 +148,7 @@ _BY_PLACE = (
 
 #: A partition that is being read: `range` in records.c.
 _OF_RANGE = ("topic", "rkt", "partition", "next", "end", "log_end", "error")
-#: What `survey` counts of each.
+#: What `survey` counts of each range.
 COUNTED = ("count", "key_bytes", "value_bytes", "headers", "name_bytes", "header_bytes")
 _SUMS = [(name, _I64) for name in COUNTED]
 RANGE = np.dtype([(name, np.int64) for name in (*_OF_RANGE, *COUNTED)])
@@ -163,7 +163,7 @@ class Table(C.Structure):
 
 
 class Surveyed(C.Structure):
-    """`surveyed` in records.c: what `survey` has come to, within `most` of each column."""
+    """`surveyed` in records.c: the counts of `survey` so far, within `most` of each column."""
 
     _fields_ = [("most", _I64), *_SUMS, ("touched", _I64), ("error", _I64)]
 
@@ -190,7 +190,7 @@ class Binary(C.Structure):
 
 
 class OutgoingRows(C.Structure):
-    """`rows` in records.c: what is handed to a producer."""
+    """`rows` in records.c: rows that are passed to a producer."""
 
     _fields_ = [
         ("count", _I64),
@@ -210,7 +210,7 @@ class OutgoingRows(C.Structure):
 
 
 class Asked(C.Structure):
-    """`asked` in records.c: partitions, and what is answered of them."""
+    """`asked` in records.c: partitions, and the answers about them."""
 
     _fields_ = [("topics", _P), ("partitions", _P), ("count", _I64), ("told", _P)]
 
@@ -247,11 +247,11 @@ class Message(C.Structure):
 
 
 class NativeUnavailable(Exception):
-    """The native way cannot be taken here; the text says why."""
+    """The native code cannot be used here; the text says why."""
 
 
 class Library:
-    """What is loaded: `rd_kafka_*` as attributes without that prefix, and the loops. Raises
+    """The loaded libraries: `rd_kafka_*` as attributes without that prefix, and the loops. Raises
     NativeUnavailable."""
 
     def __init__(self) -> None:
@@ -261,8 +261,7 @@ class Library:
                 f"{loops.name} is not there: built without a compiler, or for no such platform"
             )
         try:
-            # The client's own module: its libraries are searched with it, wherever its wheel keeps
-            # them.
+            # The client's own module: this finds its libraries wherever its wheel keeps them.
             librdkafka, self._loops = C.CDLL(_cimpl.__file__), C.CDLL(str(loops))
             for name, (result, *arguments) in _FUNCTIONS.items():
                 setattr(self, name, _function(librdkafka, f"rd_kafka_{name}", result, arguments))
@@ -295,7 +294,7 @@ class Library:
         raise AttributeError(f"librdkafka's rd_kafka_{name} is not among those that are used")
 
     def _check_sizes(self) -> None:
-        """Raise NativeUnavailable where Python and the compiled loops do not mean the same."""
+        """Raise NativeUnavailable if Python's layouts differ from those of the compiled loops."""
         measured = (_I64 * 18)()
         _function(self._loops, "sizes", None, (_P,))(measured)
         pointer = C.sizeof(_P)
@@ -335,12 +334,12 @@ class Library:
             self.conf_destroy(conf)
             raise KafkaException(KafkaError(KafkaError._FAIL, text.value.decode(errors="replace")))
         if "sasl.oauthbearer.method" in settings:
-            # Else the first token would wait for a poll.
+            # Otherwise the first token would wait for a poll.
             self.check(self.sasl_background_callbacks_enable(handle))
         return int(handle)
 
     def check(self, error: int | None) -> None:
-        """Raise KafkaException for an `rd_kafka_error_t`; None is none."""
+        """Raise KafkaException for an `rd_kafka_error_t`; None means no error."""
         if error:
             failure = KafkaError(
                 self.error_code(error),
@@ -353,8 +352,8 @@ class Library:
             raise KafkaException(failure)
 
     def look_up(self, handle: int | None, topic: int | None, milliseconds: int) -> int:
-        """Ask a broker about a topic that a client knows, or, for None, about all of them: it goes
-        by the answer. Returns the code of the error, 0 where one answered."""
+        """Query metadata of a topic that a client knows, or, for None, of all of them, so that the
+        client uses it. Returns the error's code, 0 if a broker answered."""
         answer = C.c_void_p()
         code = int(self.metadata(handle, 0, topic, C.byref(answer), milliseconds))
         if not code:
@@ -362,8 +361,7 @@ class Library:
         return code
 
     def annotated(self, offsets: "dict[tuple[str, int], tuple[int, str]]") -> int:
-        """A list of partitions with offsets and their metadata, as librdkafka has it; to be
-        destroyed."""
+        """A librdkafka list of partitions with offsets and their metadata; to be destroyed."""
         places = self.topic_partition_list_new(len(offsets))
         for (topic, partition), (offset, metadata) in offsets.items():
             place = PartitionStruct.from_address(
@@ -371,8 +369,8 @@ class Library:
             )
             place.offset = offset
             if text := metadata.encode():
-                # With the 0 behind it, as confluent-kafka commits it: it reads it as C's text,
-                # however long it is. In librdkafka's own memory, because it frees it with the list.
+                # With a terminating 0, like confluent-kafka's, which reads it as a C string
+                # whatever its length. In librdkafka's own memory, since it frees it with the list.
                 place.metadata_size = len(text) + 1
                 place.metadata = self.mem_malloc(None, place.metadata_size)
                 C.memmove(place.metadata, text, place.metadata_size)
@@ -392,7 +390,7 @@ def _function(library: C.CDLL, name: str, result: Any, arguments: Any) -> Any:
 
 
 def _table(library: C.CDLL, names: tuple[str, ...]) -> Any:
-    """Functions of librdkafka by their addresses."""
+    """A table of the addresses of librdkafka's functions."""
     return (_P * len(names))(*(_address(library, f"rd_kafka_{name}") for name in names))
 
 

@@ -1,4 +1,4 @@
-"""Asks leaders for offsets, and is told them in lists: no object is made for a partition."""
+"""Queries leaders for offsets; answers are lists, without an object for each partition."""
 
 import ctypes as C
 import threading
@@ -20,8 +20,8 @@ _encoded = lru_cache(16_384)(str.encode)
 
 
 class OffsetAnswers(NamedTuple):
-    """What is answered of partitions (topic, number), in their order: offsets, timestamps and
-    leaders' epochs, below 0 for none, and codes of errors, 0 for none."""
+    """The answers about partitions (topic, number), in their order: offsets, timestamps and
+    leaders' epochs, below 0 for none, and error codes, 0 for none."""
 
     keys: Sequence[tuple[str, int]]
     offsets: list[int]
@@ -31,7 +31,7 @@ class OffsetAnswers(NamedTuple):
 
 
 class _Question:
-    """One question, as long as it is open: what librdkafka's answer is compared with."""
+    """One question while it is open, with the memory for librdkafka's answer."""
 
     def __init__(self, keys: Sequence[tuple[str, int]]) -> None:
         self.keys, self.future = keys, Future[OffsetAnswers]()
@@ -67,7 +67,7 @@ class _Question:
 
 
 class OffsetAsker:
-    """Asks by one client, with a thread that takes what is answered. Any thread may ask."""
+    """Queries by one client, with a thread that takes the answers. Thread-safe."""
 
     def __init__(self, lib: Library, handle: int) -> None:
         self._lib, self._handle = lib, handle
@@ -81,8 +81,8 @@ class OffsetAsker:
     def ask(
         self, keys: Sequence[tuple[str, int]], what: int, level: int, seconds: float
     ) -> "Future[OffsetAnswers]":
-        """Ask, and do not wait: `what` is librdkafka's OffsetSpec, `level` the isolation; brokers
-        have so many seconds to answer."""
+        """Send a question without waiting: `what` is librdkafka's OffsetSpec, `level` the
+        isolation; brokers have so many seconds to answer."""
         lib, question, number = self._lib, _Question(keys), next(self._numbers)
         wanted = lib.topic_partition_list_new(len(keys))
         options = lib.AdminOptions_new(self._handle, _LIST_OFFSETS)
@@ -104,11 +104,11 @@ class OffsetAsker:
 
     @property
     def over(self) -> bool:
-        """Whether no answers are taken any more."""
+        """Whether answers are no longer taken."""
         return self._over.is_set()
 
     def end(self) -> None:
-        """Let the thread end, and the client with it: who waits hears of it."""
+        """End the thread, and the client with it; open questions fail."""
         self._over.set()
         self._lib.queue_yield(self._queue)
 
@@ -120,11 +120,11 @@ class OffsetAsker:
                 if event:
                     self._take(event)
                     lib.event_destroy(event)
-        finally:  # whatever ended it: no caller waits for what no thread takes
+        finally:  # however it ended: no caller may wait for answers that no thread takes
             self._over.set()
             for number in list(self._open):
                 self._give_up(number)
-        # Not where it failed: the client is still asked for other things.
+        # Not after a failure: the client still serves other queries.
         lib.queue_destroy(self._queue)
         lib.destroy(self._handle)
 
@@ -144,7 +144,7 @@ class OffsetAsker:
 
 
 def answers_by(results: Any) -> OffsetAnswers:
-    """What confluent-kafka's future of a question for offsets gives, as lists."""
+    """The result of confluent-kafka's future of an offset query, as lists."""
     values = results.values()
     return OffsetAnswers(
         [(key.topic, key.partition) for key in results],

@@ -1,5 +1,4 @@
-"""Arrow rows as the compiled loop `send` takes them: nothing is copied but what is of another
-layout than its own."""
+"""Arrow rows in the form of the compiled loop `send`: copies only what has another layout."""
 
 import ctypes as C
 from typing import Any
@@ -10,16 +9,16 @@ import pyarrow as pa
 from mirrorlake.native.exact import headers_of, times_to_send
 from mirrorlake.native.library import PENDING, Binary, OutgoingRows
 
-#: The columns that are sent; a file of the stage may lack the last two.
+#: The columns that are sent; files of the stage may lack the last two.
 SENT = ("timestamp", "key", "value", "headers", "timestamp_ms", "header_names")
 
 
 class Outgoing:
-    """Rows on their way to one partition, or to some, and what became of each.
+    """Rows on their way to one or several partitions, and the outcome of each.
 
     `rows` has the columns `key`, `value`, `headers` (a list of structs `key`, `value`) and
-    `timestamp`, and beside them those of native/exact.py, if any. `added` is a header that each
-    record gets behind its own; headers of the name `removed` are left out.
+    `timestamp`, and those of native/exact.py, if any. `added` is a header appended to those of each
+    record; headers of the name `removed` are left out.
     """
 
     def __init__(
@@ -28,9 +27,9 @@ class Outgoing:
         added: tuple[str, bytes] | None = None,
         removed: str | None = None,
     ) -> None:
-        #: Of each row PENDING, the offset that it got, or REFUSED and the code of an error.
+        #: For each row PENDING, its offset, or REFUSED plus an error's code.
         self.slots = np.full(rows.num_rows, PENDING, np.int64)
-        #: Where the slots begin.
+        #: The address of the slots.
         self.address = self.slots.ctypes.data
         self._held: list[Any] = []
         self.rows = OutgoingRows(count=rows.num_rows)
@@ -61,8 +60,8 @@ class Outgoing:
         self.rows.header_value = self._binary(pairs.field("value"))
 
     def _binary(self, column: pa.Array) -> Binary:
-        """A column of bytes or texts; of another type, such as one with large offsets or
-        dictionaries, a copy."""
+        """A column of bytes or texts; a copy if it has another type, such as large offsets or
+        dictionaries."""
         if not (pa.types.is_binary(column.type) or pa.types.is_string(column.type)):
             column = column.cast(pa.binary())
         self._held.append(column)
@@ -73,6 +72,6 @@ class Outgoing:
 
 
 def _buffer(array: pa.Array, number: int, skipped: int = 0) -> int | None:
-    """Where one of an array's buffers begins, `skipped` bytes on; None where it has none."""
+    """The address of an array's buffer, `skipped` bytes on; None if it has none."""
     buffer: Any = array.buffers()[number]
     return None if buffer is None else int(C.c_void_p(buffer.address).value or 0) + skipped or None

@@ -1,10 +1,10 @@
-"""A producer over librdkafka's C interface, which takes Arrow rows and gives the offset of each.
+"""A producer over librdkafka's C interface, which takes Arrow rows and returns the offset of each.
 
 Its methods have the names, and raise the errors, of `confluent_kafka.Producer` where they do the
-same. The rows that librdkafka reads, and the slots that it writes to, are kept until it is through
-with them: until the last acknowledgement was served, or the client is destroyed. That happens in a
-thread of its own once nothing refers to the producer any more; so not while a call hangs, since its
-caller refers to it.
+same. The rows that librdkafka reads, and the slots that it writes to, are kept until it no longer
+needs them: until the last acknowledgement was served, or the client is destroyed. It is destroyed
+in a thread of its own once nothing refers to the producer; so never during a hanging call, since
+the caller refers to it.
 """
 
 import _thread
@@ -25,7 +25,7 @@ from mirrorlake.native.outgoing import Outgoing
 _P, _S = C.c_void_p, C.c_char_p
 _LOG = C.CFUNCTYPE(None, _P, C.c_int, _S, _S)
 _THROTTLE = C.CFUNCTYPE(None, _P, _S, C.c_int32, C.c_int, _P)
-#: Python's levels of syslog's, which librdkafka has.
+#: Python's log levels for syslog's, which librdkafka uses.
 _LEVELS = (logging.CRITICAL,) * 3 + (
     logging.ERROR,
     logging.WARNING,
@@ -33,14 +33,13 @@ _LEVELS = (logging.CRITICAL,) * 3 + (
     logging.INFO,
     logging.DEBUG,
 )
-_PURGE_ALL = 1 | 2  # what waits and what is in flight
+_PURGE_ALL = 1 | 2  # queued and in flight
 
 
 class Producer:
-    """A producer; not thread-safe. `throttle` is called with what a broker that holds it to a quota
-    says, and `logger` gets librdkafka's lines, both within `poll` and what polls. Raises
-    KafkaException for settings that are refused, NativeUnavailable where there is no
-    library."""
+    """A producer; not thread-safe. `throttle` gets the throttling reports of brokers, and `logger`
+    gets librdkafka's lines, both within `poll` and calls that poll. Raises KafkaException for
+    settings that are refused, NativeUnavailable if there is no library."""
 
     def __init__(
         self,
@@ -50,11 +49,11 @@ class Producer:
     ) -> None:
         self._lib = library()
         self._client = _Client(settings, throttle, logger)
-        # At the end of the interpreter threads cannot be started: it ends with the process.
+        # No thread can be started when the interpreter ends: the client ends with the process.
         weakref.finalize(self, self._client.end).atexit = False
 
     def init_transactions(self, seconds: float) -> None:
-        """Fence the producer that had this `transactional.id`, and end what they left open."""
+        """Fence the earlier producer with this `transactional.id`, and end what it left open."""
         self._lib.check(self._lib.init_transactions(self._client.rk, _ms(seconds)))
 
     def begin_transaction(self) -> None:
@@ -76,12 +75,12 @@ class Producer:
             lib.topic_partition_list_destroy(places)
 
     def commit_transaction(self, seconds: float) -> None:
-        """Commit."""
+        """Commit the transaction."""
         self._lib.check(self._lib.commit_transaction(self._client.rk, _ms(seconds)))
         self._release()
 
     def abort_transaction(self, seconds: float) -> None:
-        """Abort."""
+        """Abort the transaction."""
         self._lib.check(self._lib.abort_transaction(self._client.rk, _ms(seconds)))
         self._release()
 
@@ -90,7 +89,7 @@ class Producer:
         return failure_of(self)
 
     def look_closer(self) -> None:
-        """Nothing: of each row it is known what became of it."""
+        """Do nothing: the outcome of each row is known."""
 
     def shipment(
         self,
@@ -100,7 +99,7 @@ class Producer:
         added: tuple[str, bytes] | None = None,
         removed: str | None = None,
     ) -> "Shipment":
-        """Rows of one partition made ready to be sent, as native/outgoing.py takes them."""
+        """Prepare rows of one partition for sending, in the form of native/outgoing.py."""
         (shipment,) = self.shipments([(topic, partition)], [rows.num_rows], rows, added, removed)
         return shipment
 
@@ -112,7 +111,7 @@ class Producer:
         added: tuple[str, bytes] | None = None,
         removed: str | None = None,
     ) -> list["Shipment"]:
-        """Rows of some partitions, `counts` of each behind one another, made ready to be sent."""
+        """Prepare rows of several partitions, `counts` of each in a row, for sending."""
         outgoing, ends = Outgoing(rows, added, removed), accumulate(counts)
         return [
             Shipment(self, *place, outgoing, range(end - count, end))
@@ -122,8 +121,8 @@ class Producer:
     def send(
         self, topic: str, partition: int, outgoing: Outgoing, start: int, end: int
     ) -> tuple[int, KafkaException | None]:
-        """Take rows from `start` up to `end`. Returns the first one that is not taken, and why, or
-        `end`."""
+        """Send rows from `start` to `end` (exclusive). Returns the first row that was not accepted
+        and the error, or `end`."""
         kept = self._client.kept
         if not kept or kept[-1] is not outgoing:
             kept.append(outgoing)
@@ -154,8 +153,8 @@ class Producer:
         self._lib.purge(self._client.rk, _PURGE_ALL)
 
     def refresh(self, topic: str | None, seconds: float) -> None:
-        """Ask a broker about a topic, or, for None, about those that this producer knows. Raises
-        KafkaException where none answers."""
+        """Query metadata of a topic, or, for None, of those that this producer knows. Raises
+        KafkaException if no broker answers."""
         known = None if topic is None else self._client.topic(topic)
         code = self._lib.look_up(self._client.rk, known, _ms(seconds))
         if code:
@@ -166,14 +165,14 @@ class Producer:
 
     def _release(self) -> int:
         left = len(self)
-        if not left:  # each acknowledgement was served, so librdkafka refers to no row
+        if not left:  # all acknowledgements were served, so librdkafka refers to no row
             self._client.kept.clear()
         return left
 
 
 def failure_of(producer: Any) -> KafkaError | None:
-    """Why the open transaction of a producer can only be aborted, None where it can go on.
-    librdkafka keeps the first such error, and answers with it who begins another transaction; that
+    """Why the open transaction of a producer can only be aborted; None if it can go on. librdkafka
+    keeps the first such error and returns it to an attempt to begin another transaction, which
     changes nothing (rdkafka_txnmgr.c)."""
     try:
         producer.begin_transaction()
@@ -186,7 +185,7 @@ def failure_of(producer: Any) -> KafkaError | None:
 class Shipment:
     """Rows on their way to a partition: those of `outgoing` that `rows` names."""
 
-    #: Each row that was refused is known.
+    #: Every refused row is known.
     exact = True
 
     def __init__(
@@ -199,14 +198,14 @@ class Shipment:
     ) -> None:
         self._producer = producer
         self._place = (topic, partition)
-        # What is kept for librdkafka is only this, which does not refer to the producer.
+        # Only this is kept for librdkafka; it does not refer to the producer.
         self._outgoing = outgoing
         self._rows = rows
         self._next = rows.start
 
     @property
     def taken(self) -> int:
-        """How many rows were handed over."""
+        """How many rows librdkafka has accepted."""
         return self._next - self._rows.start
 
     def send(self) -> None:
@@ -222,19 +221,18 @@ class Shipment:
     def refused(self) -> np.ndarray | None:
         """See `produce.record_producer.Shipment`."""
         slots = self.offsets()
-        # One that is acknowledged without an offset, as a repeated one may be, is not refused, and
-        # has none.
+        # A row acknowledged without an offset, as a repeated one may be, was not refused.
         refused = (slots < REFUSED // 2) & (slots != PENDING)
         return np.where(refused, slots - REFUSED, 0) if bool(refused.any()) else None
 
     def offsets(self) -> np.ndarray:
-        """The offset of each row; below 0 for one that is not acknowledged, or refused."""
+        """The offset of each row; negative for one that is not acknowledged, or was refused."""
         return self._outgoing.slots[self._rows.start : self._rows.stop]
 
 
 class _Client:
-    """librdkafka's handle and all that it refers to. Nothing frees it before `end` is through, the
-    end of the interpreter included: librdkafka's threads go on until then."""
+    """librdkafka's handle and all that it refers to. Nothing frees it before `end` is done, not
+    even the end of the interpreter: librdkafka's threads run until then."""
 
     def __init__(
         self,
@@ -244,10 +242,10 @@ class _Client:
     ) -> None:
         self._lib = library()
         self._topics: dict[str, int] = {}
-        #: What was sent and may not be acknowledged yet.
+        #: Rows that were sent and may not be acknowledged yet.
         self.kept: list[Outgoing] = []
         self._callbacks: list[Any] = []
-        # Lines wait in a queue until the thread that polls takes them: no other one calls Python.
+        # Lines are queued until the polling thread takes them: no other thread calls Python.
         own = {} if logger is None else {"log.queue": True}
         self.rk = self._lib.client(
             PRODUCER, {**settings, **own}, lambda conf: self._prepare(conf, throttle, logger)
@@ -273,7 +271,7 @@ class _Client:
         return C.cast(callback, C.c_void_p).value
 
     def topic(self, name: str) -> int:
-        """librdkafka's handle of a topic. Raises KafkaException for a name that is none."""
+        """librdkafka's handle of a topic. Raises KafkaException for an invalid name."""
         if name not in self._topics:
             handle = self._lib.topic_new(self.rk, name.encode(), None)
             if not handle:
@@ -284,8 +282,8 @@ class _Client:
     def end(self) -> None:
         """Destroy it, in a thread: it waits for threads of librdkafka, which may be resolving a
         name."""
-        # Not `threading`, whose locks may be held by the very thread in which the garbage collector
-        # calls this.
+        # Not `threading`, whose locks the very thread may hold in which the garbage collector calls
+        # this.
         _thread.start_new_thread(self._destroy, ())
 
     def _destroy(self) -> None:

@@ -1,4 +1,4 @@
-"""A consumer of librdkafka's, of no group, whose partitions all give to one queue."""
+"""A librdkafka consumer without a group, whose partitions all feed one queue."""
 
 import ctypes as C
 import logging
@@ -14,15 +14,15 @@ logger = logging.getLogger(__name__)
 
 #: librdkafka's error callback: client, code, text, opaque.
 _ON_ERROR = C.CFUNCTYPE(None, C.c_void_p, C.c_int, C.c_char_p, C.c_void_p)
-#: How long an answer to who leads partitions is waited for, ms.
+#: How long to wait for an answer about the leaders of partitions, ms.
 _LOOK_UP_MS = 1_000
 
 
 class QueuedConsumer:
-    """For one thread; to be closed. `complained` is called with what the client complains of, while
-    messages are taken. `started` are the partitions that are fetched; `handle` and `queue` are
-    librdkafka's, the handle None once it is closed. Raises NativeUnavailable, and KafkaException
-    for settings that are refused."""
+    """For one thread; to be closed. `complained` gets the client's errors while messages are taken.
+    `started` are the fetched partitions; `handle` and `queue` are librdkafka's, the handle None
+    once it is closed. Raises NativeUnavailable, and KafkaException for settings that are
+    refused."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class QueuedConsumer:
         self.started: set[Partition] = set()
 
     def start(self, offsets: Mapping[Partition, int]) -> None:
-        """Have partitions fetched from these offsets on. Raises KafkaException."""
+        """Start fetching partitions from these offsets on. Raises KafkaException."""
         lib, known = self._library, len(self._topics)
         for (topic, partition), offset in offsets.items():
             if topic not in self._topics:
@@ -50,35 +50,35 @@ class QueuedConsumer:
                 raise KafkaException(KafkaError(lib.last_error()))
             self.started.add((topic, partition))
         if len(self._topics) > known:
-            # Ask who leads the partitions of new topics: librdkafka looks for such topics once a
-            # second. Where no broker answers it goes on asking by itself.
+            # Query the leaders of new topics: librdkafka looks for such topics only once a second.
+            # If no broker answers, it goes on by itself.
             self.look_up(_LOOK_UP_MS)
 
     def stop(self, keys: Iterable[Partition]) -> None:
-        """Have partitions fetched no more, those that are."""
+        """Stop fetching those of these partitions that are fetched."""
         for topic, partition in self.started.intersection(keys):
             self._library.consume_stop(self._topics[topic], partition)
             self.started.discard((topic, partition))
 
     def take(self, addresses: int, most: int, wait_ms: int) -> int:
-        """Take up to so many messages, whose addresses are written to where `addresses` is; returns
-        how many. The first one is waited for."""
+        """Take up to `most` messages, write their addresses to `addresses`, and return how many;
+        wait for the first one."""
         taken = int(self._library.consume_batch_queue(self.queue, wait_ms, addresses, most))
         if taken < 0:
             raise KafkaException(KafkaError(KafkaError._FAIL, "no messages could be taken"))
         return taken
 
     def look_up(self, wait_ms: int) -> int:
-        """Ask a broker who leads the partitions of topics; returns the code of an error, or 0."""
+        """Query the leaders of the known topics' partitions; return the error's code, or 0."""
         return int(self._library.look_up(self.handle, None, wait_ms))
 
     def note(self, error: KafkaError) -> None:
-        """Take what the client complains of."""
+        """Report an error of the client."""
         logger.info("a source cluster says: %s", error.str())
         self._complained(error)
 
     def close(self) -> None:
-        """Let go of the client, whose messages were given back."""
+        """Release the client, whose messages were given back."""
         if self.handle is not None:
             self.stop(self.started)
             for topic in self._topics.values():

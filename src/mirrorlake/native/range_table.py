@@ -1,5 +1,5 @@
-"""The partitions that a reader has assigned, as the compiled loops know them: a hash table by topic
-and partition, fast however many there are."""
+"""The assigned partitions of a reader, for the compiled loops: a hash table by topic and partition,
+fast for any number of them."""
 
 import ctypes as C
 from collections.abc import Collection, Mapping
@@ -9,21 +9,21 @@ import numpy as np
 from mirrorlake.native.library import CURSOR_BYTES, RANGE, Table, library
 
 Partition = tuple[str, int]
-#: No message is of it: a row that is free. -1 is librdkafka's for a message of a topic alone.
+#: The partition of a free row: of no message. librdkafka's -1 is for messages of a topic alone.
 NOWHERE = -2
-#: The `log_end` of a range before its log's end was reported, and of one that is about to leave:
+#: The `log_end` of a range until its log's end is reported, and of one that is about to leave:
 #: FORGOTTEN in records.c.
 UNKNOWN, FORGOTTEN = -1, -2
 _FREE = -1
 
 
 class RangeTable:
-    """Rows of `range`, one for each partition that is assigned, and free ones.
+    """Rows of `range`, one for each assigned partition, and free ones.
 
     Attributes:
-        rows: as records.c has them; what is counted of a row is 0 between two surveys.
-        numbers: where each partition is in `rows`.
-        touched, cursors: room for what the loops note of the rows.
+        rows: the array for records.c; the counts of a row are 0 between two surveys.
+        numbers: the row of each partition.
+        touched, cursors: space for the loops' notes about rows.
     """
 
     def __init__(self, size: int = 64) -> None:
@@ -36,7 +36,7 @@ class RangeTable:
 
     @property
     def address(self) -> int:
-        """Where records.c finds the table."""
+        """The address of the table for records.c."""
         return C.addressof(self._table)
 
     def key(self, number: int) -> Partition | None:
@@ -48,7 +48,7 @@ class RangeTable:
         return np.fromiter((self.numbers[key] for key in keys), np.int32, len(keys))
 
     def enter(self, ranges: Mapping[Partition, tuple[int, int]]) -> None:
-        """Take up partitions that are not there, with the offsets that are wanted of each."""
+        """Add partitions that are not there, with the wanted offsets of each."""
         while len(self._free) < len(ranges):
             self._grow(len(self.rows))
         for key, (start, end) in ranges.items():
@@ -64,7 +64,7 @@ class RangeTable:
             self._place(self.numbers_of(ranges))
 
     def leave(self, keys: Collection[Partition]) -> None:
-        """Forget partitions: their rows are free."""
+        """Remove partitions: their rows are free then."""
         numbers = self.numbers_of(keys)
         self.rows["partition"][numbers] = NOWHERE
         self.rows["next"][numbers] = self.rows["end"][numbers]
@@ -86,7 +86,7 @@ class RangeTable:
         self._place_all()
 
     def _place_all(self) -> None:
-        """Build the hash table anew: slots of rows that are free, or another partition's, go."""
+        """Rebuild the hash table, without slots of rows that are free or were reused."""
         self._slots = np.full(1 << (4 * len(self.rows) - 1).bit_length(), _FREE, np.int32)
         addresses = self.rows.ctypes.data, self._slots.ctypes.data
         self._table = Table(*addresses, len(self._slots) - 1)

@@ -1,9 +1,9 @@
-"""Reading ranges of offsets of partitions as Arrow, by librdkafka and the compiled loops: no record
+"""Reads ranges of offsets of partitions as Arrow, by librdkafka and the compiled loops: no record
 becomes an object.
 
-A range is over when a record at its end or behind it was seen, the record in front of its end, or
-the end of the log where that is at the range's end or behind it (of a read_committed consumer: the
-last stable offset, KIP-98): what lies between are aborted records, transaction markers, or what
+A range is over when a record at its end or behind it was seen, or the record right before its end,
+or the end of the log at the range's end or behind it (for a read_committed consumer: the last
+stable offset, KIP-98). Between these lie only aborted records, transaction markers, or gaps that
 compaction left.
 """
 
@@ -26,23 +26,23 @@ from mirrorlake.native.range_table import FORGOTTEN, NOWHERE, UNKNOWN, Partition
 from mirrorlake.native.received import bytes_received
 from mirrorlake.native.silence import ClusterSilent, Complaints, Silence, no_record
 
-#: Messages that are taken at a time, at most, and how long they are waited for, ms.
+#: The most messages taken at a time, and how long to wait for them, ms.
 _MESSAGES, _WAIT_MS = 50_000, 25
-#: Bytes of records that are copied at a time, about. Measured with records of 1 KB, 50,000 at a
-#: time: the kernel's clearing of fresh pages took a sixth of a landing's CPU; memory of this size
-#: is used again.
+#: Approximate bytes of records copied at a time. Measured with records of 1 KB, 50,000 at a time:
+#: the kernel's clearing of fresh pages took a sixth of a landing's CPU; memory of this size is
+#: reused.
 _BYTES = 4 << 20
-#: How long an answer to whether any broker of a silent cluster answers is waited for, ms.
+#: How long to wait when testing whether any broker of a silent cluster answers, ms.
 _ANY_BROKER_MS = 5_000
-#: Records behind the ends of ranges that a reader keeps for the next ranges; and up to how many it
-#: rather fetches once more, so that it may pause.
+#: Records behind the ends of ranges that a reader keeps for the next ranges; and the number up to
+#: which it rather fetches them again, to be able to pause.
 KEPT, FETCHED_AGAIN = 20_000, 2_000
 _NOTHING = np.empty(0, np.int32)
 
 
 class NativeReader:
-    """A `kafka.log.Log`: a consumer of no group, with what `open_log` says of one. To `keep`
-    partitions is to leave them assigned."""
+    """A `kafka.log.Log`: a consumer without a group, with the arguments of `open_log`. `keep`
+    leaves partitions assigned."""
 
     def __init__(
         self,
@@ -53,21 +53,21 @@ class NativeReader:
     ) -> None:
         self._library = library()
         self._keep = keep
-        self._complaints = Complaints()  # of the cluster, since something came of it
+        self._complaints = Complaints()  # of the cluster, since it last delivered
         effective = consumer_settings(settings, small_answers)
         received = partial(bytes_received, int(effective[SEND_SIZE]))
         self._silence = Silence(patience_seconds, received)
         self._consumer = QueuedConsumer(effective, self._complaints.note)
         self._table = RangeTable()
-        #: Partitions that are assigned, and of which nothing is fetched between two reads.
+        #: Assigned partitions of which nothing is fetched between two reads.
         self._paused: set[Partition] = set()
-        #: The rows of the ranges that are being read, and are not over.
+        #: The rows of the ranges being read that are not over.
         self._open = _NOTHING
-        #: Rows whose partitions cannot be read, which has not been raised yet.
+        #: Rows whose partitions cannot be read, until that is raised.
         self._failed: list[int] = []
         self._messages = np.zeros(_MESSAGES + 2 * KEPT, np.uint64)
         self._kept = 0
-        self._most = _MESSAGES  # as many as are about _BYTES, by the last ones
+        self._most = _MESSAGES  # as many as make about _BYTES, by the last ones
 
     def read(
         self, ranges: Mapping[Partition, tuple[int, int]]
@@ -77,10 +77,10 @@ class NativeReader:
         if self._kept:
             yield from self._columns(self._kept)
         self._reach_log_ends()
-        self._finish()  # who stopped reading in the middle may have left more than is kept
+        self._finish()  # a caller that stopped in the middle may have left more than is kept
         self._silence.heard()
         while (left := self._left()) > 0:
-            # Not more than are wanted: else the last ones would be waited for.
+            # At most as many as are wanted: otherwise it would wait for the last ones.
             taken = self._take(min(self._most, left))
             if taken > 0:
                 self._complaints.last = None
@@ -96,14 +96,14 @@ class NativeReader:
         self._forget([known for known in self._table.numbers if known not in wanted])
 
     def close(self) -> None:
-        """Let go of the client, and of what it fetched."""
+        """Release the client, and what it fetched."""
         if self._consumer.handle is not None:
             self._release()
             self._stop(self._table.numbers)
             self._consumer.close()
 
     def _begin(self, ranges: Mapping[Partition, tuple[int, int]]) -> None:
-        """Assign what is not read already from where it is wanted, and want nothing else."""
+        """Assign partitions that are not yet read from the wanted offset, and want no others."""
         self._leave_off(ranges)
         known = [key for key in ranges if key in self._table.numbers]
         at = self._table.rows["next"][self._table.numbers_of(known)].tolist()
@@ -117,8 +117,7 @@ class NativeReader:
             self._consumer.start({key: start for key, (start, _) in moved.items()})
 
     def _leave_off(self, wanted: Container[Partition]) -> None:
-        """Where the last ranges were not read to their ends, the next ones do not go on with
-        them."""
+        """Cut ranges that were not read to their ends: the next ones do not continue them."""
         left, rows = self._open, self._table.rows
         rows["end"][left] = np.minimum(rows["next"][left], rows["end"][left])
         if not self._keep:
@@ -126,34 +125,34 @@ class NativeReader:
             self._forget([key for key in keys if key not in wanted])
 
     def _stop(self, keys: Collection[Partition]) -> None:
-        self._resume(self._paused.intersection(keys))  # else one that starts again stays paused
+        self._resume(self._paused.intersection(keys))  # otherwise a restarted one stays paused
         self._consumer.stop(keys)
 
     def pause(self) -> None:
-        """See `kafka.log.Log`: at the ends of logs that move a broker would answer at each record,
-        and each time about all partitions. What was fetched ahead is fetched again."""
+        """See `kafka.log.Log`. At the ends of growing logs a broker would otherwise answer at each
+        record, and each time about all partitions. What was fetched ahead is fetched again."""
         ahead = self._kept + self._library.queue_length(self._consumer.queue)
         running = self._table.numbers.keys() - self._paused
         if running and ahead <= FETCHED_AGAIN:
             self._release()
-            # what was taken in front of these ends is let go of, and comes again
+            # messages taken in front of these ends are released, and come again
             self._table.rows["log_end"][self._table.numbers_of(running)] = UNKNOWN
             with self._places(running) as places:
                 self._library.pause_partitions(self._consumer.handle, places)
             self._paused |= running
 
     def _resume(self, keys: Collection[Partition]) -> None:
-        """Fetch some of the paused partitions from where they were read up to."""
+        """Resume fetching of some paused partitions from where they were read up to."""
         if keys:
             with self._places(keys) as places:
                 self._library.resume_partitions(self._consumer.handle, places)
-                # librdkafka looks at what was resumed once a second, and at once at what is sought
+                # librdkafka notices resumed partitions once a second, and seeks at once
                 self._library.check(self._library.seek_partitions(self._consumer.handle, places, 0))
             self._paused.difference_update(keys)
 
     @contextmanager
     def _places(self, keys: Collection[Partition]) -> Iterator[int]:
-        """Partitions and where they were read up to, as librdkafka has them."""
+        """A librdkafka list of partitions, with the offsets up to which they were read."""
         next_ = self._table.rows["next"][self._table.numbers_of(keys)].tolist()
         places = self._library.annotated(
             {key: (offset, "") for key, offset in zip(keys, next_, strict=True)}
@@ -164,15 +163,14 @@ class NativeReader:
             self._library.topic_partition_list_destroy(places)
 
     def _reach_log_ends(self) -> None:
-        """End ranges that hold nothing but what the end of a log, reported before, has already
-        covered."""
+        """Complete ranges whose rest is covered by a log end that was reported before."""
         rows = self._table.rows
         ends = rows["end"][self._open]
         covered = (rows["log_end"][self._open] >= ends) & (rows["next"][self._open] < ends)
         rows["next"][self._open[covered]] = ends[covered]
 
     def _forget(self, keys: Collection[Partition]) -> None:
-        """Read some partitions no more, and drop what is kept of them."""
+        """Stop reading some partitions, and drop what is kept of them."""
         if not keys:
             return
         self._stop(keys)
@@ -203,8 +201,8 @@ class NativeReader:
         return self._kept + taken if taken else 0
 
     def _columns(self, count: int) -> Iterator[tuple[Partition, pa.RecordBatch]]:
-        """What the first messages hold of the ranges. They are given back except for records behind
-        the ranges' ends."""
+        """The records of the first messages that are within ranges. Messages are given back, except
+        records behind the ranges' ends."""
         done, self._kept = 0, count
         while done < self._kept:
             lib, table = self._library, self._table
@@ -230,9 +228,9 @@ class NativeReader:
                     first += rows
 
     def _surveyed(self, messages: int, count: int) -> tuple[int, np.ndarray, Surveyed]:
-        """How many of some messages are copied at once, where they belong, and what they need. Not
-        all, where that would be more than Arrow's columns hold. Raises OverflowError for a record
-        that none holds."""
+        """How many messages are copied at once, where they belong, and the space that they need.
+        Fewer than all if Arrow's columns cannot hold more. Raises OverflowError for a record that
+        is too large for them."""
         lib, table, counted = self._library, self._table, Surveyed(most=columns.MAX_SIZE)
         places = np.empty(count, np.int32)
         taken = lib.survey(
@@ -244,8 +242,7 @@ class NativeReader:
         return taken, places, counted
 
     def _counts(self, touched: int) -> list[tuple[Partition, int]]:
-        """How many records of each partition were copied, in their order; from here on they are
-        counted anew."""
+        """How many records of each partition were copied, in their order; resets the counts."""
         rows, numbers = self._table.rows, self._table.touched[:touched]
         counts = rows["count"][numbers].tolist()
         self._failed += numbers[rows["error"][numbers] != 0].tolist()
@@ -270,8 +267,8 @@ class NativeReader:
             self._consumer.note(KafkaError(general))
 
     def _finish(self) -> None:
-        """Fetch no more of ranges that are over, unless the next ones may follow; keep few records
-        for those."""
+        """Stop fetching ranges that are over, unless the next ones may follow; keep few records for
+        those."""
         rows, open_ = self._table.rows, self._open
         is_over = rows["next"][open_] >= rows["end"][open_]
         self._open = open_[~is_over]
@@ -281,8 +278,8 @@ class NativeReader:
             self._forget(self._keys(np.flatnonzero(rows["next"] >= rows["end"])))
 
     def _drop(self) -> None:
-        """Let go of all where nothing is read any more: librdkafka keeps what it fetched ahead
-        until it is asked for more."""
+        """Release everything once nothing is read any more: librdkafka keeps what it fetched ahead
+        until it is polled."""
         while (taken := self._take(_MESSAGES, 0)) > 0:
             self._kept = taken
             self._release()
@@ -296,8 +293,8 @@ class NativeReader:
     def _silent(self) -> KafkaException:
         silent = self._silence.seconds
         open_ = [f"{topic}-{partition}" for topic, partition in self._keys(self._open)]
-        # The answer says whether it is about these partitions: the leader of some may be away while
-        # others answer.
+        # The answer shows whether only these partitions are silent: some leaders may be away while
+        # other brokers answer.
         if code := self._consumer.look_up(_ANY_BROKER_MS):
             return ClusterSilent(self._complaints.last or KafkaError(code))
         return no_record(open_, silent, self._complaints.last)

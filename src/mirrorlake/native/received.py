@@ -1,10 +1,10 @@
-"""How many bytes have come to a client, of whole answers or not, by the kernel's count.
+"""How many bytes have arrived at a client, of whole answers or not, by the kernel's count.
 
-librdkafka counts an answer once it is whole, and a single record may be so large that a slow link
-takes minutes for it. Nor does librdkafka show its connections: a client that is given a size of its
-own for what it sends (`socket.send.buffer.bytes`) is known by it, since the kernel keeps the double
-of it with each connection (socket(7)). Only Linux counts so (TCP_INFO, tcp(7)): elsewhere nothing
-is known.
+librdkafka counts only whole answers, and a single record may be so large that a slow link takes
+minutes for it. Nor does it expose its connections: a client with its own size of the send buffer
+(`socket.send.buffer.bytes`) is recognized by that, since the kernel keeps the double of it for each
+connection (socket(7)). Only Linux counts these bytes (TCP_INFO, tcp(7)): elsewhere nothing is
+known.
 """
 
 import itertools
@@ -14,8 +14,8 @@ import stat
 import struct
 from contextlib import suppress
 
-#: The sizes that clients are given, bytes: enough for any request of a reader, and less than what
-#: the kernel allows without being set up for more.
+#: The send buffer sizes of clients, bytes: enough for any request of a reader, and below the
+#: kernel's default limit.
 _LEAST_SIZE, _SIZES = 64 << 10, 32 << 10
 _FOLDER = "/proc/self/fd"
 _turn = itertools.count()
@@ -29,8 +29,8 @@ def own_send_size() -> int:
 
 
 def bytes_received(send_size: int) -> dict[int, int]:
-    """What has come, by the local port of each connection whose client was given that size; empty
-    where that is not known."""
+    """The bytes received, by the local port of each connection of the client with that size; empty
+    if unknown."""
     received: dict[int, int] = {}
     numbers = os.listdir(_FOLDER) if os.path.isdir(_FOLDER) else ()
     for number in map(int, numbers):
@@ -42,7 +42,7 @@ def bytes_received(send_size: int) -> dict[int, int]:
 
 
 def _received_by(connection: socket.socket, send_size: int) -> dict[int, int]:
-    """The same of one connection. Raises OSError where it is none of TCP."""
+    """The same for one connection. Raises OSError if it is not of TCP."""
     if connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) != 2 * send_size:
         return {}
     info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_RECEIVED.size)

@@ -1,8 +1,7 @@
-"""Whether the native way can be taken in this process: tried on a record of each kind, without a
-broker.
+"""Whether the native code works in this process: tries a record of each kind, without a broker.
 
-A producer is given records by one compiled loop, and gives them up; the other loop reads the
-messages of its reports.
+One compiled loop passes records to a producer, which purges them; the other loop reads the messages
+of its delivery reports.
 """
 
 import ctypes as C
@@ -47,7 +46,7 @@ _RECORDS: tuple[tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | N
     (3, b"\0", None, [("left out", b""), ("left", b"in")]),
 )
 _ADDED, _REMOVED = ("added", b"\0bytes"), "left out"
-#: Bits in front of each bitmap, as of a slice.
+#: Bits in front of each bitmap, as in a slice.
 _SHIFT = 3
 #: RD_KAFKA_EVENT_DR; RD_KAFKA_PURGE_F_QUEUE, _INFLIGHT and _NON_BLOCKING.
 _REPORTS, _PURGE = 0x1, 0x7
@@ -64,23 +63,23 @@ class _Bytes:
         self.shifted = self.valid(_SHIFT)
 
     def valid(self, shift: int = 0) -> np.ndarray:
-        """The bitmap of what is not null."""
+        """The bitmap of non-null values."""
         return np.packbits([*[False] * shift, *self._present], bitorder="little")
 
     def pointers(self) -> tuple[int, int, int, int]:
-        """`binary` in records.c."""
+        """The fields of `binary` in records.c."""
         return self.ends.ctypes.data, self.data.ctypes.data, self.shifted.ctypes.data, _SHIFT
 
 
 def problem() -> str | None:
-    """Why the native way cannot be taken here; None if it can. Takes some milliseconds, once a
+    """Why the native code cannot be used here; None if it can. Takes some milliseconds, once per
     process."""
     return f"{native.SWITCH} is off" if native.switched_off() else _fault()
 
 
 def usable(work: str) -> bool:
-    """Whether records can be read or produced natively; a warning says once why not, and names the
-    `work`: read, or produced."""
+    """Whether records can be read or produced natively; otherwise warns once, naming the `work`:
+    read, or produced."""
     why_not = problem()
     if why_not is not None:
         _warn(work, why_not)
@@ -133,7 +132,7 @@ def _self_check(lib: Library) -> str | None:
 
 
 def _rows() -> tuple[OutgoingRows, list[Any]]:
-    """The records as they are handed over, and the memory that they lie in."""
+    """The records in the form that is sent, and the memory in which they lie."""
     timestamps, keys, values, headers = zip(*_RECORDS, strict=True)
     pairs = [pair for of_record in headers for pair in of_record]
     names, header_values = [name.encode() for name, _ in pairs], [value for _, value in pairs]
@@ -161,7 +160,7 @@ def _rows() -> tuple[OutgoingRows, list[Any]]:
 
 
 def _read(lib: Library, reports: int, slots: np.ndarray) -> str | None:
-    """Read what was handed over out of the messages of the reports."""
+    """Read the records back from the messages of the reports."""
     count = len(_RECORDS)
     messages = np.zeros(count, np.uint64)
     if lib.event_message_array(reports, messages.ctypes.data, count) != count:
@@ -199,7 +198,7 @@ def _read(lib: Library, reports: int, slots: np.ndarray) -> str | None:
 
 
 def _messages_as_known(lib: Library, messages: np.ndarray, slots: np.ndarray) -> bool:
-    """Whether messages have their members where they should; makes of them such as are read from a
+    """Whether messages have the expected layout; turns them into messages as read from a
     partition."""
     deliver = C.CFUNCTYPE(None, C.c_void_p, C.c_void_p, C.c_void_p)(lib.delivered)
     for row, address in enumerate(messages.tolist()):
@@ -223,7 +222,7 @@ def _messages_as_known(lib: Library, messages: np.ndarray, slots: np.ndarray) ->
 
 
 def _expected() -> tuple[dict[str, Any], dict[str, int]]:
-    """The columns that the records give, and what is counted for them."""
+    """The columns that the records yield, and the counts for them."""
     timestamps, keys, values, given = zip(*_RECORDS, strict=True)
     headers = [[*(pair for pair in pairs if pair[0] != _REMOVED), _ADDED] for pairs in given]
     pairs = [pair for of_record in headers for pair in of_record]

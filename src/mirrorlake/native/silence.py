@@ -1,41 +1,41 @@
-"""Why a client of a cluster gives nothing: how long that is waited for, what it complains of, and
-what is raised when partitions that are read are silent."""
+"""Silent clients: how long to wait for them, what they complain of, and the errors raised when
+partitions that are read are silent."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 
 from confluent_kafka import KafkaError, KafkaException
 
-#: How much must come by one connection for an answer to be on its way, bytes a second: several
-#: times what a client hears of the cluster itself.
+#: How much must arrive by one connection for an answer to be in transit, bytes per second: several
+#: times what a client receives about the cluster itself.
 LEAST_BYTES = 32 << 10
-#: How long an answer that is on its way is waited for, seconds: less than `socket.timeout.ms` of
-#: readers (`consumer_settings.py`).
+#: How long to wait for an answer in transit, seconds: less than `socket.timeout.ms` of readers
+#: (`consumer_settings.py`).
 MOST_SECONDS = 280.0
 
 
 class ClusterSilent(KafkaException):  # type: ignore[misc]
-    """Raised when no broker of a cluster answers: it is about no partition. What the client
-    complained of last is its error."""
+    """Raised when no broker of a cluster answers, so it concerns no single partition. Its error is
+    the client's last complaint."""
 
 
 class Complaints:
-    """What a client complains of, which is about no partition: `error_cb` of confluent-kafka's."""
+    """A client's errors that concern no partition: for confluent-kafka's `error_cb`."""
 
     def __init__(self) -> None:
         self.last: KafkaError | None = None
 
     def note(self, error: KafkaError) -> None:
-        """Called by the client. That all brokers are away says less than why."""
+        """Called by the client. "All brokers down" is less specific than the reason before it."""
         if error.code() != KafkaError._ALL_BROKERS_DOWN or self.last is None:
             self.last = error
 
 
 class Silence:
-    """How long a client has given no record, since it was `heard`: `allowed` seconds are waited
-    for, and more while an answer is on its way, which is a large record over a slow link.
-    `received` says how many bytes have come by each of its connections; it is asked once most of
-    the time is over."""
+    """How long a client has given no record, since it was `heard`: `allowed` seconds are waited,
+    and more while an answer is in transit, such as a large record over a slow link. `received`
+    returns the bytes that have come by each connection; it is called once most of the time is
+    over."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Silence:
         self.heard()
 
     def heard(self) -> None:
-        """A record came, or reading begins."""
+        """Note that a record came, or that reading begins."""
         self._since = self._clock()
         self._due = self._since + self._allowed
         self._before: Mapping[int, int] | None = None
@@ -61,7 +61,7 @@ class Silence:
         return self._clock() - self._since
 
     def is_too_long(self) -> bool:
-        """Whether nothing is waited for any more. To be asked several times a second."""
+        """Whether to stop waiting. Call it several times a second."""
         now = self._clock()
         if self._before is None and now >= self._due - self._look:
             self._before = self._received()

@@ -1,5 +1,5 @@
-"""Hears of records behind the ends of logs, by a fetch that waits at the brokers: what is quiet
-needs no question.
+"""Notices records behind the ends of logs, by a fetch that waits at the brokers: quiet partitions
+need no queries.
 
 librdkafka names all partitions in each fetch, since it has no sessions (KIP-227), so a broker is
 asked again only when what was reported before was taken, or after WAIT_SECONDS.
@@ -14,11 +14,11 @@ from mirrorlake.native.library import Message, library
 from mirrorlake.native.queued_consumer import QueuedConsumer
 from mirrorlake.native.range_table import Partition
 
-#: How long a broker waits for a record until it answers that there is none, seconds. A partition
-#: that is watched from now on is in the next fetch.
+#: How long a broker waits for a record until it answers that there is none, seconds. A newly
+#: watched partition is in the next fetch.
 WAIT_SECONDS = 5.0
 _SETTINGS: Mapping[str, str | int | bool] = {
-    # with one librdkafka looks for its coordinator, which takes a right on the group
+    # with one librdkafka looks for its coordinator, which needs a right on the group
     "group.id": "",
     "isolation.level": "read_committed",
     "enable.auto.commit": False,
@@ -26,25 +26,25 @@ _SETTINGS: Mapping[str, str | int | bool] = {
     "auto.offset.reset": "error",
     "fetch.wait.max.ms": int(WAIT_SECONDS * 1_000),
     "fetch.min.bytes": 1,
-    # One record is enough. A broker gives one whole batch at least, and leaves out others that are
-    # larger than a partition's share (KIP-74): so the first batches of most fit into it.
+    # One record is enough. A broker returns at least one whole batch, and leaves out others that
+    # are larger than a partition's share (KIP-74): so the first batches of most fit into it.
     "fetch.message.max.bytes": 32 << 10,
     "fetch.max.bytes": 4 << 20,
-    # is for producers, but librdkafka lets no `fetch.max.bytes` be less
+    # for producers, but librdkafka rejects a smaller `fetch.max.bytes`
     "message.max.bytes": 1_000_000,
     "receive.message.max.bytes": 2_000_000_000,
-    # nothing more is fetched until what was reported is taken
+    # nothing more is fetched until the reported records are taken
     "queued.min.messages": 1,
     "fetch.queue.backoff.ms": 100,
 }
-#: Messages that are taken at a time.
+#: Messages taken at a time.
 _MESSAGES = 1_000
 
 
 class LogWatch:
-    """Watches partitions of one cluster, as a consumer of no group. For one thread; to be closed.
-    Where many begin together, with batches that do not fit into one answer, it reports one at
-    least with each. Raises NativeUnavailable."""
+    """Watches partitions of one cluster, as a consumer without a group. For one thread; to be
+    closed. If many begin together, with batches that exceed one answer, each answer reports at
+    least one. Raises NativeUnavailable."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._library = library()
@@ -52,14 +52,14 @@ class LogWatch:
         self._messages = np.zeros(_MESSAGES, np.uint64)
 
     def watch(self, ends: Mapping[Partition, int]) -> None:
-        """Watch partitions for committed records at an offset or behind it; one that is watched
-        already from there on. Raises KafkaException."""
+        """Watch partitions for committed records at an offset or behind it; restarts those that are
+        watched already. Raises KafkaException."""
         self._consumer.stop(ends)
         self._consumer.start(ends)
 
     def moved(self) -> frozenset[Partition]:
-        """The partitions of which a record has come, or of which the brokers say that they cannot
-        be read, as far as that is known now; they are watched no more."""
+        """The partitions with a record, or with an error of the brokers that they cannot be read,
+        so far; they are not watched any more."""
         moved: set[Partition] = set()
         while taken := self._consumer.take(self._messages.ctypes.data, _MESSAGES, 0):
             for address in self._messages[:taken].tolist():
@@ -72,7 +72,7 @@ class LogWatch:
         return frozenset(moved)
 
     def close(self) -> None:
-        """Let go of the client."""
+        """Release the client."""
         if self._consumer.handle is not None:
             self._consumer.stop(self._consumer.started)
             self.moved()
