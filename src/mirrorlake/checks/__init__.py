@@ -1,2 +1,2 @@
-"""What must not run, and what must not be: rules asked before the first record, laws checked
-against tables."""
+"""What must not run, and what must not happen: rules checked before the first record, and laws
+checked on the tables."""

@@ -1,5 +1,5 @@
-"""What the principals of a flow's clusters lack to replicate it, before the first record moves
-(docs/security.md)."""
+"""The rights that the principals of a flow's clusters lack to replicate it, checked before the
+first record moves (docs/security.md)."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
@@ -29,15 +29,15 @@ _RULE = "access"
 _GRANT = "grant the ACLs that docs/security.md lists"
 _PLAIN_NAME = re.compile(r"[\w.-]+")
 _Rights = list[tuple[str, frozenset[str] | None]]
-#: Asks a cluster, given by its alias, for the rights on some topics, of those that are there.
+#: Queries a cluster, by its alias, for the rights on topics; the last argument are existing topics.
 _Ask = Callable[[str, Set[str], Iterable[str]], _Rights]
 
 
 def access_problems(connections: Connections, flows: Sequence[ResolvedFlow]) -> list[Problem]:
-    """The rights on topics that flows lack, one refusal a topic; and, as notes, clusters whose
-    topics have no ids (KIP-516). Asks both clusters, changes nothing.
+    """The rights on topics that flows lack, one refusal for each topic; and notes about clusters
+    whose topics have no ids (KIP-516). Queries both clusters, changes nothing.
 
-    Topics that a pattern would select and that may not be described cannot be seen without the
+    Topics that a pattern would select, but that may not be described, cannot be seen without that
     right; only those that a flow gives by their whole name are reported.
 
     Raises:
@@ -48,7 +48,7 @@ def access_problems(connections: Connections, flows: Sequence[ResolvedFlow]) -> 
     without_ids: set[str] = set()
 
     def rights(alias: str, topics: Set[str], there: Iterable[str]) -> _Rights:
-        """Those on some topics; one more that is there shows whether topics have ids."""
+        """The rights on some topics; an existing topic is added to see if topics have ids."""
         access = described(connections.admin(alias).client, {*topics, *sorted(there)[:1]})
         if any(topic.topic_id == NO_TOPIC_ID for topic in access.values()):
             without_ids.add(alias)
@@ -103,9 +103,9 @@ def transaction_problems(connections: Connections, flow: ResolvedFlow, name: str
     """The rights on its group and its transactional ids that an exactly-once flow lacks on its
     target.
 
-    `name` is the flow's name there, which its group has and its transactional ids begin with. Makes
-    one transactional id that no producer uses, `<name>-check`. Raises ClusterUnreachable when its
-    coordinators do not answer, as while a new cluster makes their topics.
+    `name` is the flow's name there: that of its group, and the prefix of its transactional ids.
+    Uses one transactional id that no producer has, `<name>-check`. Raises ClusterUnreachable when
+    its coordinators do not answer, as while a new cluster makes their topics.
     """
     if flow.settings.delivery != "exactly_once":
         return []
@@ -134,10 +134,10 @@ def transaction_problems(connections: Connections, flow: ResolvedFlow, name: str
 def member_problems(
     connections: Connections, flow: ResolvedFlow, lake_id: str | None
 ) -> list[Problem]:
-    """The rights that a process lacks to stand by for others of its topology file, on either
-    cluster: a process that is no member of the groups there never runs the flow. None where the
-    file says nothing of that. Groups are asked about where the lake's id is known. Changes nothing;
-    raises as `access_problems`."""
+    """The rights that a process lacks, on either cluster, to stand by for others of its topology
+    file: a process that is not a member of the groups there never runs the flow. Empty if the file
+    does not set that up. Groups are checked if the lake's id is known. Changes nothing; raises as
+    `access_problems`."""
     if connections.topology.availability != "kafka":
         return []
     problems = []
@@ -170,8 +170,8 @@ def _source(connections: Connections, flow: ResolvedFlow, rights: _Ask) -> Itera
 
 
 def _target(connections: Connections, flow: ResolvedFlow, rights: _Ask) -> Iterator[Problem]:
-    """WRITE to write, and READ since a transaction commits the flow's position on the target
-    partition."""
+    """Check WRITE for records, and READ since a transaction commits the flow's position on the
+    target partition."""
     admin = connections.admin(flow.target)
     there = connections.admin(flow.source).topics()
     sources = {flow.target_topic(topic): topic for topic in there if flow.selection.selects(topic)}

@@ -1,9 +1,9 @@
-"""Laws of replication that are broken now, as tables and target clusters show it: what `status`
-adds to `alerts`.
+"""Laws of replication that are broken now, by the tables and target clusters: what `status` adds to
+`alerts`.
 
-What it costs: one pass over the map's coordinates, the index of the stage (`lake/stage_index.py`),
-and one question to each target cluster, asked meanwhile. A cluster that does not answer in time is
-reported as unchecked.
+Its cost: one pass over the map's coordinates, the index of the stage (`lake/stage_index.py`), and
+meanwhile one query to each target cluster. A cluster that does not answer in time is reported as
+unchecked.
 """
 
 import time
@@ -23,7 +23,7 @@ from mirrorlake.lake.targets import LivingMirror
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.stage_index import StageIndex
 
-#: How long a target cluster is waited for once the tables have been read, seconds.
+#: How long to wait for a target cluster after the tables were read, seconds.
 ANSWER_SECONDS = 2.0
 _RANGES = f"flow STRING, {OFFSET_RANGES}, record_count BIGINT, target_topic STRING"
 
@@ -54,7 +54,7 @@ def broken_laws(
                 f"what the target of flow {request.flow.name} holds was not checked: {why}"
             )
             continue
-        # Of a flow that no process ran of late there is no sample: what it selects now counts.
+        # Without a sample, as no process ran the flow recently, its present selection counts.
         alive = mirrored.get(request.flow.name) or _selected(request.flow, request.extents)
         for short in shortfalls(request.extents, alive, ends):
             extent = short.extent
@@ -64,7 +64,7 @@ def broken_laws(
 
 
 def _selected(flow: ResolvedFlow, extents: Iterable[MapExtent]) -> set[TopicAndPartition]:
-    """The mapped source partitions that a flow mirrors to where they were mirrored."""
+    """The mapped source partitions that a flow still mirrors to the same target topic."""
     return {
         (extent.topic, extent.partition)
         for extent in extents
@@ -74,7 +74,7 @@ def _selected(flow: ResolvedFlow, extents: Iterable[MapExtent]) -> set[TopicAndP
 
 
 def _is_living(extent: MapExtent, targets: Mapping[tuple[str, str], Any]) -> bool:
-    """Whether it is of the living generation of a target topic: one that is over has an
+    """Whether it is of the living generation of a target topic: the end of one opens an
     incident."""
     newest = targets.get((extent.flow, extent.target_topic))
     return newest is None or (
@@ -83,8 +83,8 @@ def _is_living(extent: MapExtent, targets: Mapping[tuple[str, str], Any]) -> boo
 
 
 def _has_echoes(flow: ResolvedFlow, extents: Iterable[MapExtent]) -> bool:
-    """Whether staged records of what a flow has mapped may have no row in the map, since they have
-    been on the target: their headers alone say which."""
+    """Whether staged records in the mapped ranges of a flow may lack a map row because they were on
+    the target before: only their headers show that."""
     return flow.settings.provenance != "none" and any(one.flow == flow.name for one in extents)
 
 
@@ -98,8 +98,8 @@ def _gaps_unknown(flow: ResolvedFlow) -> str:
 def _map_gaps(
     lake: Reader, flows: Sequence[ResolvedFlow], extents: Sequence[MapExtent]
 ) -> list[dict[str, Any]]:
-    """Staged records that others have overtaken and that have no target offset, however old they
-    are, in the topics that they are mirrored to now."""
+    """Overtaken staged records without a target offset, however old, in the topics that they are
+    mirrored to now."""
     wanted = [flow for flow in flows if not _has_echoes(flow, extents)]
     if not wanted or not extents:
         return []
@@ -125,8 +125,8 @@ def _map_gaps(
 
 
 def _not_given_up(lake: Reader, index: StageIndex, source: str, gap: MapGap) -> MapGap:
-    """What is left of a gap without the records that were given up: not all of the offsets that
-    were given up are those of a record."""
+    """A gap without its records that were given up: not every given-up offset is that of a
+    record."""
     count, unknown = gap.staged_of_it(index.topics(source)[gap.topic][gap.partition])
     if unknown:
         frame = Frame(OFFSET_RANGES, [(*gap.place, *offsets) for offsets in unknown])
@@ -138,8 +138,8 @@ def _not_given_up(lake: Reader, index: StageIndex, source: str, gap: MapGap) -> 
 def _stopped(
     lake: Reader, flow: ResolvedFlow, extents: Iterable[MapExtent]
 ) -> dict[PartitionGeneration, int]:
-    """From which offset on generations of partitions are stopped, in the newest generation of their
-    target topics, which `extents` are of."""
+    """The offset from which on a generation of a partition is stopped, in the newest generations of
+    the target topics of `extents`."""
     newest: dict[TopicAndPartition, int] = defaultdict(int)
     for extent in extents:
         key = (extent.topic, extent.partition)
@@ -151,7 +151,7 @@ def _stopped(
         and (key := (row["topic"], row["partition"])) in newest
         and LivingMirror(flow.target_topic(row["topic"]), newest[key]).is_of(row)
     ]
-    return dict(sorted(stopped, reverse=True))  # of several the first one
+    return dict(sorted(stopped, reverse=True))  # the first of several
 
 
 def _alert(place: Mapping[str, Any], name: str, missing: int, detail: str) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def _alert(place: Mapping[str, Any], name: str, missing: int, detail: str) -> di
 
 class _LogEndsRequest:
     """The log ends of a flow's target partitions, and the ids of its target topics (`noted` by
-    name, rows of `living_targets`), asked for in a thread that holds up no other."""
+    name, rows of `living_targets`), queried in a background thread."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class _LogEndsRequest:
         self._question = Question(f"status of {flow.name}", self._ask, silence) if extents else None
 
     def answer(self, seconds: float) -> tuple[dict[TopicAndPartition, int] | None, str]:
-        """The ends, or None and why not."""
+        """The ends, or None and the reason."""
         return ({}, "") if self._question is None else self._question.answer(seconds)
 
     def made_again(self) -> list[dict[str, Any]]:

@@ -1,5 +1,5 @@
-"""What the target topics of a flow hold already, and whose it is: this flow's, MirrorMaker 2's, or
-of an unknown one."""
+"""What the target topics of a flow hold already, and who wrote it: this flow, MirrorMaker 2, or an
+unknown writer."""
 
 import time
 from collections import Counter
@@ -15,15 +15,15 @@ from mirrorlake.mm2.topics import offset_syncs_separator, worker_topic_of
 from mirrorlake.offsets.positions import partitions_of
 
 Owner = Literal["nobody", "ours", "MirrorMaker 2", "foreign"]
-#: MirrorMaker 2 counts as running while its newest offset sync is younger than this, seconds: where
-#: records come, it writes one a minute at least.
+#: MirrorMaker 2 counts as running while its newest offset sync is younger than this, seconds: while
+#: records come, it writes at least one per minute.
 LIVE_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
 class Holding:
-    """What a target topic holds: `records` counts offsets, transaction markers included, of the
-    leaders that answer; `may_hold` says that there are some, or a leader does not tell."""
+    """The content of a target topic: `records` counts offsets, transaction markers included, of the
+    leaders that answer; `may_hold` means that there are some, or a leader does not answer."""
 
     topic: str
     target_topic: str
@@ -34,10 +34,10 @@ class Holding:
 
 @dataclass(frozen=True)
 class OtherMaker:
-    """What MirrorMaker 2 left of a flow between the same clusters: the names that it gives to the
-    source's topics, and how old its newest offset sync is, seconds; None for none. `silent` says
-    why that is not known, where it is not. `worker_age` is the same of what its workers note at the
-    target, which is of heartbeats too, and so of one that mirrors nothing."""
+    """Traces of MirrorMaker 2 between the same clusters: the names that it gives to the source's
+    topics, and the age of its newest offset sync, seconds; None for none. `silent` says why the age
+    is unknown, if it is. `worker_age` is the age of its workers' newest note at the target, which
+    is also written for heartbeats, and so even if it mirrors nothing."""
 
     names: frozenset[str]
     age: float | None
@@ -51,15 +51,15 @@ class OtherMaker:
 
     @property
     def may_wake(self) -> bool:
-        """Whether it runs, though nothing came of late that it would mirror; it may be that it
-        mirrors no more."""
+        """Whether a worker runs, although no record came recently that it would mirror; it may have
+        stopped mirroring."""
         return self.worker_age is not None and self.worker_age < LIVE_SECONDS
 
 
 def other_maker(connections: Connections, flow: ResolvedFlow) -> OtherMaker | None:
     """MirrorMaker 2 between the clusters of a flow, by its topics of offset syncs on either of them
-    (KIP-716); None for none. One that was set up otherwise before has left more than one: those
-    that are written to count, if any is. Raises ClusterUnusable."""
+    (KIP-716); None if there is none. An earlier, different setup leaves several: those that are
+    written to count, if any is. Raises ClusterUnusable."""
     topics, there = connections.admin(flow.source).topics(), connections.admin(flow.target).topics()
     makers = []
     for alias, names, other in (
@@ -87,8 +87,8 @@ def other_maker(connections: Connections, flow: ResolvedFlow) -> OtherMaker | No
 
 
 def _newest_sync(admin: ClusterAdmin, name: str) -> tuple[float | None, str | None]:
-    """How old the newest record of a topic of offset syncs is, seconds, None for none; and why
-    that is not known, where its leader does not answer."""
+    """The age of the newest record of an offset-syncs topic, seconds, None for none; and why it is
+    unknown, if its leader does not answer."""
     place = (name, 0)
     newest = admin.newest_times([place]).get(place)
     if newest is not None:
@@ -108,13 +108,13 @@ def holdings(
     maker: OtherMaker | None,
     besides: Collection[str] = (),
 ) -> list[Holding]:
-    """What is in the target topics of a flow that are there, by the name of the source topic.
+    """What the existing target topics of a flow hold, by the name of the source topic.
 
     Args:
-        connections, flow: whose.
+        connections, flow: the flow and its clusters.
         ours: target topics that the lake knows as living ones of the flow.
         maker: see `other_maker`.
-        besides: topics of the source that are not asked about.
+        besides: topics of the source to leave out.
     """
     target = connections.admin(flow.target)
     there = target.topics()
@@ -154,7 +154,7 @@ def _whose(
     *,
     may_have: bool,
 ) -> Owner:
-    """Whose a target topic is, which `may_have` records that its leaders do not tell of."""
+    """Who wrote a target topic; `may_have`: silent leaders may have records of it."""
     if mirror in ours:
         return "ours"
     if maker is not None and mirror in maker.names and (records or (may_have and maker.is_running)):
@@ -171,7 +171,7 @@ def holding_problems(
         whose: [holding for holding in holdings if holding.whose == whose]
         for whose in ("MirrorMaker 2", "foreign")
     }
-    # heartbeats of any number of lakes may come to one topic
+    # heartbeats of any number of lakes may go to one topic
     foreign = [one for one in by["foreign"] if not flow.naming.is_heartbeats(one.topic)]
     problems = []
     if by["MirrorMaker 2"] and maker is not None and maker.is_running:

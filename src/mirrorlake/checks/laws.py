@@ -1,7 +1,7 @@
-"""Laws of replication, checked against what the tables and the clusters say now. Pure.
+"""Laws of replication, checked against the tables and the clusters. Pure.
 
-A staged record that others have overtaken must have a target offset, however long ago that was; and
-a target must still have what the map says it got.
+An overtaken staged record must have a target offset, however long ago it was staged; and a target
+must still have the records that the map says it got.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -33,8 +33,7 @@ class MapExtent:
 
 @dataclass(frozen=True)
 class OvertakenRange:
-    """Staged records (`record_count` of them, offsets inclusive) that a flow must have mapped
-    all."""
+    """Staged records (`record_count` of them, offsets inclusive) that a flow must have mapped."""
 
     flow: str
     topic: str
@@ -52,13 +51,13 @@ def overtaken(
     stopped: Mapping[PartitionGeneration, int] | None = None,
     starts: Starts | None = None,
 ) -> list[OvertakenRange]:
-    """What is staged in front of the end of a flow's map, per partition and generation of the
+    """The staged records in front of the end of a flow's map, per partition and generation of the
     source topic. A generation that an operator has `stopped` ends at the offset given.
 
-    Ranges that the map's end lies in are left out: the counts say nothing about those. All of a
-    generation that is not the newest mapped one is in front of the end. Where a target topic was
-    made again, the end is that of its newest part of the map, which may start over. What lies below
-    the flow's `starts` is not mirrored.
+    Ranges that contain the map's end are left out: their counts do not apply to a part. A
+    generation older than the newest mapped one lies wholly in front of the end. If a target topic
+    was made again, the end is that of its newest part of the map, which may start over. Records
+    below the flow's `starts` are not mirrored.
     """
     newest_parts: dict[tuple[TopicAndPartition, str], tuple[int, int, int]] = {}
     for extent in extents:
@@ -91,8 +90,7 @@ def overtaken(
 @dataclass(frozen=True)
 class MapGap(InGeneration):
     """A range of the stage (offsets inclusive) of which `missing` records have no target offset,
-    but for those that are staged within the `given_up` ranges of offsets, which rise and do not
-    touch."""
+    including those within the `given_up` ranges of offsets, which rise and do not touch."""
 
     flow: str
     topic: str
@@ -104,8 +102,8 @@ class MapGap(InGeneration):
     given_up: Sequence[tuple[int, int]] = ()
 
     def staged_of_it(self, ranges: PartitionRanges) -> tuple[int, list[tuple[int, int]]]:
-        """How many records of what was given up are staged, by the index of the stage, and offsets
-        (inclusive) of which it cannot say: where a file with holes reaches over an end."""
+        """How many records of the given-up ranges are staged, by the index of the stage; and
+        offsets (inclusive) for which it cannot say, where a file with gaps extends over an end."""
         count, unknown = 0, []
         for first, last in self.given_up:
             for one in ranges.within(self.generation, first, last):
@@ -119,11 +117,11 @@ class MapGap(InGeneration):
         return count, merged(unknown)
 
     def without(self, given_up: int) -> "MapGap":
-        """The same, where that many of the missing records were given up."""
+        """The gap without that many given-up records."""
         return replace(self, missing=self.missing - given_up, given_up=())
 
     def detail(self) -> str:
-        """One sentence."""
+        """The gap in one sentence."""
         return (
             f"{self.missing} staged records between offsets {self.first_offset} and "
             f"{self.last_offset} have no target offset; the view divergence says which"
@@ -156,7 +154,7 @@ class Shortfall:
     log_end: int | None
 
     def detail(self) -> str:
-        """One sentence."""
+        """The shortfall in one sentence."""
         extent = self.extent
         name = f"{extent.target_topic}-{extent.target_partition}"
         if self.log_end is None:
@@ -180,14 +178,14 @@ def shortfalls(
     mirrored: Collection[TopicAndPartition],
     log_ends: Mapping[TopicAndPartition, int],
 ) -> list[Shortfall]:
-    """Target partitions, of the source partitions that are mirrored now, that lack what the map
-    says they got.
+    """Target partitions, of the source partitions that are mirrored now, that lack records which
+    the map says they got.
 
     Args:
-        extents: those of one flow; of a target topic only the newest generation counts.
+        extents: those of one flow; only the newest generation of a target topic counts.
         mirrored: the source partitions that are mirrored now.
-        log_ends: offsets behind the last record, by target topic and partition; what is not there
-            is missing.
+        log_ends: offsets behind the last record, by target topic and partition; without partitions
+            that do not exist.
     """
     living: dict[TopicAndPartition, MapExtent] = {}
     for extent in extents:

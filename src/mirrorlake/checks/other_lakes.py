@@ -1,8 +1,8 @@
-"""Whether another lake has brought a flow to its target before: this one would write each record
-once more, since it knows neither the map nor the positions of the other.
+"""Whether another lake has mirrored a flow to its target before: this one would write each record
+again, since it knows neither the map nor the positions of the other.
 
-Mostly the other one is lost, or the file names a wrong place. What it left at the target says so:
-the positions of its flow, for as long as the broker keeps them.
+Usually the other one is lost, or the topology file names a wrong place. The positions of its flow
+at the target show it, for as long as the broker keeps them.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -17,11 +17,11 @@ from mirrorlake.naming.at_target import is_own_group, of_other_lakes
 
 
 def begun_topics(lake: Reader | None, flow: str) -> Collection[str]:
-    """The topics of its source that a flow has written to the target of by a lake, or was about
-    to; no lake has begun with any."""
+    """The source topics that a flow of this lake has written to the target, or was about to; none
+    without a lake."""
     if lake is None:
         return ()
-    # a lake of an earlier version notes none before its next run
+    # a lake of an earlier version has noted none before its next run
     for query in ("noted_topics", "mapped_topics"):
         if topics := {row["topic"] for row in lake.query_rows(query, flow=flow)}:
             return topics
@@ -33,9 +33,8 @@ def other_lakes(
     flows: Iterable[tuple[ResolvedFlow, Collection[str]]],
     lake_id: str | None,
 ) -> list[Problem]:
-    """Refusals of flows that another lake has brought and this one has not begun with, and of
-    single topics of those that it has: beside each flow are its `begun_topics`. Raises
-    ClusterUnusable."""
+    """Refusals of flows that another lake has mirrored and this one has not begun, and of single
+    topics of flows that it has; each flow comes with its `begun_topics`. Raises ClusterUnusable."""
     problems = []
     for flow, begun in flows:
         held = holdings(connections, flow, (), None, besides=begun)
@@ -44,7 +43,7 @@ def other_lakes(
 
 
 def is_unknown(problem: Problem) -> bool:
-    """Whether a problem is one only because a cluster did not tell."""
+    """Whether it is a problem only because a cluster did not answer."""
     return problem.rule == "other-lake" and not is_own_group(problem.subject)
 
 
@@ -55,14 +54,14 @@ def other_lake_problems(
     held: Iterable[Holding],
     begun: Collection[str],
 ) -> list[Problem]:
-    """A refusal where flows of this name of other lakes have positions in target topics that hold
-    records, or whose leaders do not tell, heartbeats aside; or where that is not known. It is of
-    the flow where that has `begun` with no topic, else of each topic. Where none holds any, nothing
-    more is asked for."""
+    """A refusal if flows of this name of other lakes have positions in target topics that hold
+    records, or whose leaders do not answer, except heartbeats; or if that is unknown. It concerns
+    the flow if that has `begun` no topic, else each topic. If no topic holds records, nothing more
+    is queried."""
     mirrors = {
         holding.target_topic: holding.topic
         for holding in held
-        # which any number of lakes may bring to one topic
+        # any number of lakes may write heartbeats to one topic
         if holding.may_hold
         and holding.topic not in begun
         and not flow.naming.is_heartbeats(holding.topic)
@@ -92,8 +91,8 @@ def other_lake_problems(
 def _refusal(
     flow: ResolvedFlow, group: str, topics: Sequence[str], topic: str | None = None
 ) -> Problem:
-    """Of target topics that another lake has brought; `topic` is the source's where there is more
-    than this to the flow."""
+    """The refusal for target topics that another lake has mirrored; `topic` is the source's if only
+    that one is refused."""
     others = f" (and {len(topics) - 1:,} others)" if len(topics) > 1 else ""
     sentence = (
         f"another lake has brought flow {flow.name} to topic {topics[0]}{others} on cluster "

@@ -1,4 +1,4 @@
-"""Asking the clusters what `checks.rules` needs to know, and acting on what it says."""
+"""Queries the clusters for what `checks.rules` needs, and acts on the verdict."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,15 +29,15 @@ from mirrorlake.naming.at_target import name_at_target
 
 logger = logging.getLogger(__name__)
 
-#: What is said of a MirrorMaker 2 that writes, or may.
+#: The rules about a MirrorMaker 2 that writes, or may.
 _WRITERS = ("second-writer", "quiet-writer")
 
 
 @dataclass(frozen=True)
 class Preflight:
-    """The flows that may run, with what is known about them: cluster ids by alias, which of
-    these aliases the lake has to note, topics that a flow leaves out with the reason, and all
-    problems, notes included. `silent` says of clusters why they could not be asked."""
+    """The flows that may run, with what is known about them: cluster ids by alias, those of them
+    that the lake has to note, topics that a flow leaves out with the reason, and all problems,
+    notes included. `silent` has the reason for each cluster that did not answer."""
 
     connections: Connections
     flows: tuple[ResolvedFlow, ...]
@@ -53,8 +53,8 @@ class Preflight:
         return asked and flow.name not in refused_flows(self.problems)
 
     def complaints(self) -> list[ReplicationError]:
-        """Topics that are left out against the flow's wish: the others are mirrored, but the flow
-        is not healthy."""
+        """Topics that are left out although the flow selects them: the others are mirrored, but the
+        flow is not healthy."""
         return [
             ReplicationError(str(problem), topic=problem.topic)
             for problem in self.problems
@@ -68,19 +68,18 @@ def judge(
     flows: Sequence[ResolvedFlow],
     lake_exists: bool = False,
 ) -> Preflight:
-    """Ask the clusters and check flows that are to run together.
+    """Query the clusters and check flows that are to run together.
 
     Args:
-        lake: knows clusters from before; None where no lake is open.
+        lake: has noted clusters before; None if no lake is open.
         connections: the clusters.
-        flows: those that are to run. One that has to wait for a cluster does so while the others
-            run.
-        lake_exists: without `lake`: there is one, which may know them all.
+        flows: those that are to run. One that waits for a cluster does so while the others run.
+        lake_exists: without `lake`: that there is one, which may know all clusters.
 
     Raises:
         TopologyError: a flow must not run.
-        ClusterUnusable: no flow can do anything: its target cannot be asked, or its source cannot
-            and nothing of it was ever staged.
+        ClusterUnusable: no flow can do anything: either its target does not answer, or its source
+        does not and nothing of it was ever staged.
     """
     result = judged(lake, connections, flows, lake_exists)
     for problem in refused_flows(result.problems).values():
@@ -97,8 +96,8 @@ def judged(
     flows: Sequence[ResolvedFlow],
     lake_exists: bool = False,
 ) -> Preflight:
-    """The same, without the flows that must not run: `problems` says why. Raises ClusterUnusable as
-    `judge`."""
+    """The result without the flows that must not run; `problems` has the reasons. Raises
+    ClusterUnusable like `judge`."""
     result = check(lake, connections, flows, lake_exists)
     if lake is not None or not lake_exists:
         writers = second_writers(result, lake)
@@ -112,8 +111,8 @@ def judged(
 
 
 def second_writers(result: Preflight, lake: Lake | None) -> list[Problem]:
-    """Refusals of flows that would write beside MirrorMaker 2, and notes of those that may. Where
-    that does not run, no more is asked for."""
+    """Refusals of flows that would write beside MirrorMaker 2, and notes about those that may.
+    Queries no more if MirrorMaker 2 does not run."""
     problems, connections = list[Problem](), result.connections
     for flow in result.flows:
         if {flow.source, flow.target} <= result.ids.keys():
@@ -132,7 +131,7 @@ def check(
     flows: Sequence[ResolvedFlow],
     lake_exists: bool = False,
 ) -> Preflight:
-    """The same, and refusals are only reported."""
+    """The result with all flows: refusals are only reported."""
     ids: dict[str, str] = {}
     brokers: dict[str, int] = {}
     topics: dict[str, list[str]] = {}
@@ -145,7 +144,7 @@ def check(
         except ClusterUnusable as error:
             silent[alias] = error
     seen = [] if lake is None else lake.ask("known_clusters")
-    # What is staged of a source goes on to the target, whether or not the source is still there.
+    # What is staged of a source is still produced, whether or not the source is there.
     staged = set(silent) if lake_exists else {row["alias"] for row in seen}
     if flows and all(
         flow.target in silent or flow.source in silent.keys() - staged for flow in flows
@@ -176,7 +175,7 @@ def check(
                 )
                 problems += member_problems(connections, flow, lake.stored_id)
             except ClusterUnreachable as error:
-                # the flow itself waits for what this did not get an answer from
+                # the flow itself waits for the coordinators that did not answer
                 logger.warning(
                     "%s; the rights of flow %s there are not known yet", error, flow.name
                 )

@@ -1,4 +1,4 @@
-"""What `mirrorlake.checks.rules` finds: a refusal of flows or of one topic, or a note. Pure."""
+"""A finding of `mirrorlake.checks.rules`: a refusal of flows or of one topic, or a note. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ class Problem:
     """One thing that is wrong (`refuse`) or worth knowing (`note`).
 
     A refusal without a `topic` concerns its flows: none of them may start. With a `topic`, a topic
-    of the source, the flow named leaves that topic out and mirrors the others. `subject` is what it
-    is about: a cluster id, a topic, a setting. `sentence` says what is wrong, `fix` what to do;
+    of the source, the named flow leaves that topic out and mirrors the others. `subject` is what it
+    concerns: a cluster id, a topic, a setting. `sentence` says what is wrong, `fix` what to do;
     neither ends with a full stop. A note needs no fix.
     """
 
@@ -26,7 +26,7 @@ class Problem:
     topic: str | None = None
 
     def __str__(self) -> str:
-        """Sentence and fix, for people."""
+        """Sentence and fix, for an operator."""
         return f"{self.sentence}; {self.fix}" if self.fix else self.sentence
 
 

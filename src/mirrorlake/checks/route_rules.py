@@ -1,7 +1,7 @@
 """Rules about topic names: cycles, records that would arrive twice, topics that become one, names
-too long. Pure.
+that are too long. Pure.
 
-All of them look at where each topic gets to through all flows together (`checks.routes`).
+All of them look at where each topic goes through all flows together (`checks.routes`).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,10 +16,10 @@ from mirrorlake.naming.policy import check_topic_name
 def check_routes(
     routes: Routes, flows: Sequence[ResolvedFlow], topics: Mapping[str, Collection[str]]
 ) -> list[Problem]:
-    """Check where the topics of all clusters get to, and follow the `routes` of the flows as far as
-    they go. Raises TopologyError if a policy of the user's own fails."""
+    """Check where the topics of all clusters go, following the `routes` of the flows to their ends.
+    Raises TopologyError if a custom policy fails."""
     real, asked = origins(flows, topics)
-    # Examples first: they are few, and show what the flows are like, should there be too many
+    # Examples first: they are few, and show the character of the flows even if there are too many
     # topics to follow.
     supposed = [one for origin in asked for one in routes.follow(origin, real=False)]
     loops = [one for origin in real for one in routes.follow(origin)] + supposed
@@ -34,7 +34,7 @@ def check_routes(
 
 
 class _Words:
-    """What sentences are made of: flows by name, and topics as people call them."""
+    """The parts of sentences: flows by name, and topics in words."""
 
     def __init__(self, flows: Sequence[ResolvedFlow]) -> None:
         self.flows = {flow.name: flow for flow in flows}
@@ -51,7 +51,7 @@ class _Words:
 
 
 def _cycles(say: _Words, cycles: Sequence[Cycle]) -> Iterator[Problem]:
-    """Flows that form a cycle: harmless only where each of them knows where a record has been
+    """Flows that form a cycle: harmless only if each of them can tell where a record has been
     (provenance)."""
     groups: dict[tuple[tuple[str, ...], bool], list[Cycle]] = {}
     for one in cycles:
@@ -138,8 +138,8 @@ def _too_long(say: _Words, routes: Routes) -> Iterator[Problem]:
 
 
 def _meetings(say: _Words, routes: Routes, doubled: set[ClusterTopic]) -> Iterator[Problem]:
-    """Several topics that become one: fan-in, which is meant under the identity policy alone, or a
-    collision."""
+    """Several topics that become one: fan-in, which is intended only under the identity policy, or
+    a collision."""
     fan_in: dict[tuple[str, ...], list[ClusterTopic]] = {}
     for end in sorted(
         end for end, steps in routes.arrivals.items() if len(steps) > 1 and end not in doubled

@@ -1,7 +1,7 @@
-"""Where each topic gets to when flows are chained: topic names followed through all flows. Pure.
+"""Where topics go when flows are chained: topic names followed through all flows. Pure.
 
 A *cluster topic* is a topic on a cluster, a *step* is a flow that takes one to the next.
-`checks.route_rules` refuses shapes of these routes: cycles, two ways to one topic, two topics that
+`checks.route_rules` refuses some shapes of routes: cycles, two ways to one topic, two topics that
 become one, names that Kafka would refuse.
 """
 
@@ -37,8 +37,8 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Cycle:
-    """Steps that form a cycle: the first could be taken again. `grows` says that the names are
-    others each time."""
+    """Steps that form a cycle: the first could be taken again. `grows`: the names differ each
+    time."""
 
     steps: tuple[Step, ...]
     grows: bool
@@ -54,12 +54,12 @@ class Double:
 
 
 class Routes:
-    """The routes that `flows` make, between aliases that are all different clusters.
+    """The routes of `flows`, between aliases that are all different clusters.
 
-    Raises TopologyError if a policy of the user's own fails.
+    Raises TopologyError if a custom policy fails.
 
-    `arrivals` holds, for the `real` origins followed so far, the steps that end at each topic, and
-    how a topic came to where the step begins (nothing, where it was there at first).
+    `arrivals` has, for the `real` origins followed so far, the steps that end at each topic, and
+    the way by which a topic came to the start of the step (empty if it was there at first).
     """
 
     def __init__(self, flows: Sequence[ResolvedFlow]) -> None:
@@ -76,7 +76,7 @@ class Routes:
         return self._count < STEP_LIMIT
 
     def steps(self, cluster_topic: ClusterTopic) -> list[Step]:
-        """Every flow that mirrors this topic, and the name it gives it, legal or not."""
+        """The flows that mirror this topic, each with the name it gives it, legal or not."""
         if cluster_topic not in self._steps:
             self._steps[cluster_topic] = [
                 Step(
@@ -90,8 +90,8 @@ class Routes:
         return self._steps[cluster_topic]
 
     def follow(self, origin: ClusterTopic, real: bool = True) -> Iterator[Cycle | Double]:
-        """Follow one topic as far as it gets, breadth first. `real` is false for a name that only
-        might be there."""
+        """Follow one topic to the ends of its routes, breadth first. `real` is false for a name
+        that only might exist."""
         ways: dict[ClusterTopic, tuple[Step, ...]] = {origin: ()}
         queue = deque([origin])
         while queue and self.complete:
@@ -122,11 +122,11 @@ class Routes:
 def origins(
     flows: Sequence[ResolvedFlow], topics: Mapping[str, Collection[str]]
 ) -> tuple[list[ClusterTopic], list[ClusterTopic]]:
-    """Where routes may begin: the topics that are there, by alias, and examples of names that the
-    flows ask for.
+    """Where routes may begin: the existing topics, by alias, and examples of names that the flows
+    select.
 
-    The examples find what an empty cluster would do once such a topic is made. One of them is
-    `heartbeats`.
+    The examples show what would happen on an empty cluster once such a topic is made. One of them
+    is `heartbeats`.
     """
     real = {ClusterTopic(alias, topic) for alias, names in topics.items() for topic in names}
     asked = {

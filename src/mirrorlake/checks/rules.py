@@ -1,7 +1,7 @@
-"""What `plan` and `run` refuse before the first record moves: mistakes that MirrorMaker 2 lets
-people make. Pure.
+"""What `plan` and `run` refuse before the first record moves: mistakes that MirrorMaker 2 permits.
+Pure.
 
-`check_flows` is the way in. The rules about clusters stand here, those about topic names in
+`check_flows` is the entry point. The rules about clusters are here, those about topic names in
 `checks.route_rules`.
 """
 
@@ -33,13 +33,14 @@ def check_flows(
 
     Args:
         flows: the flows, all of one topology file.
-        ids: cluster ids by alias; without those that cannot be reached.
-        topics: the names now on each cluster, by alias; without those that cannot be reached.
-        known: what the lake has seen before: alias by cluster id.
+        ids: cluster ids by alias, without clusters that cannot be reached.
+        topics: the present names on each cluster, by alias, without clusters that cannot be
+            reached.
+        known: clusters that the lake has seen before: alias by cluster id.
         brokers: numbers of brokers, by alias.
 
     Raises:
-        TopologyError: a policy of the user's own cannot be loaded, or fails.
+        TopologyError: a custom policy cannot be loaded, or fails.
     """
     problems = [
         *_same_cluster(flows, ids),
@@ -51,7 +52,7 @@ def check_flows(
     routes = Routes(going)
     problems += check_routes(routes, going, topics)
     there = {alias: set(names) for alias, names in topics.items()}
-    for alias, topic in routes.arrivals:  # what flows make is there for the next ones
+    for alias, topic in routes.arrivals:  # topics that flows make are there for other flows
         there.setdefault(alias, set()).add(topic)
     for flow in going:
         problems += [*_factors(flow, (brokers or {}).get(flow.target)), *_idle_patterns(flow)]
@@ -71,7 +72,7 @@ def flows_at(alias: str, flows: Iterable[ResolvedFlow]) -> tuple[str, ...]:
 
 
 def _same_cluster(flows: Sequence[ResolvedFlow], ids: Mapping[str, str]) -> Iterator[Problem]:
-    """Source and target are one cluster, whatever they are called."""
+    """Source and target are one cluster, whatever their aliases."""
     for flow in flows:
         if flow.source in ids and ids[flow.source] == ids.get(flow.target):
             yield Problem(
@@ -86,7 +87,7 @@ def _same_cluster(flows: Sequence[ResolvedFlow], ids: Mapping[str, str]) -> Iter
 
 
 def _two_aliases(flows: Sequence[ResolvedFlow], ids: Mapping[str, str]) -> Iterator[Problem]:
-    """One cluster under two aliases: no name says any more where a record has been (KAFKA-9914)."""
+    """One cluster under two aliases: names no longer show where a record has been (KAFKA-9914)."""
     by_id: dict[str, list[str]] = {}
     for alias in aliases_of(flows):
         if alias in ids:
@@ -190,8 +191,8 @@ def _idle_patterns(flow: ResolvedFlow) -> Iterator[Problem]:
 
 
 def _matchless(flow: ResolvedFlow, topics: Collection[str]) -> Iterator[Problem]:
-    """Patterns by which the flow mirrors nothing of the source, as it is now: one that is misspelt
-    looks like one that works. All topics (`.*`) may be none."""
+    """Patterns by which the flow mirrors nothing of the source now: a misspelt one looks like one
+    that works. `.*` may match no topic."""
     selected = [topic for topic in topics if flow.selection.selects(topic)]
     idle = [
         pattern

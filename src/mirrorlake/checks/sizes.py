@@ -1,9 +1,9 @@
-"""How large a record may be at a source and at its target: reported before the first one is
+"""The largest records at a source and at its target: problems are reported before a record is
 refused. Pure.
 
-A broker's limit is about a batch of records as it is sent, compressed. A flow's producer makes
-batches of its own: a record that was compressed better at the source can be refused although both
-have one limit.
+A broker's limit applies to a batch of records as sent, compressed. A flow's producer makes batches
+of its own: a record that was compressed better at the source can be refused although both have the
+same limit.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -16,8 +16,8 @@ RULE = "record-sizes"
 
 @dataclass(frozen=True)
 class SizeLimit:
-    """The largest batch that a source topic and its mirror take, bytes: `max.message.bytes`.
-    `codec` is what the source topic compresses by, None where that is up to its producers."""
+    """The largest batch that a source topic and its mirror accept, bytes: `max.message.bytes`.
+    `codec` is the source topic's compression, None if its producers decide."""
 
     topic: str
     target_topic: str
@@ -36,18 +36,18 @@ def size_problems(
     request_bytes: int | None = None,
     codec: str | None = None,
 ) -> Iterator[Problem]:
-    """Notes on topics of a flow, those with the same numbers as one.
+    """Notes on topics of a flow, one for all topics with the same numbers.
 
     Args:
         flow: its name.
         clusters: the aliases of its source and its target.
-        limits: of its topics.
-        batch_bytes: how large a batch the flow's producer makes (`batch.size`).
-        message_bytes: how large a record it takes (`message.max.bytes`).
-        request_bytes: how large a request the target's brokers take (`socket.request.max.bytes`),
-            where they tell.
-        codec: the one by which the flow has to compress, None where it takes a denser one as soon
-            as it needs to.
+        limits: the limits of its topics.
+        batch_bytes: the largest batch that the flow's producer makes (`batch.size`).
+        message_bytes: the largest record that it accepts (`message.max.bytes`).
+        request_bytes: the largest request that the target's brokers accept
+            (`socket.request.max.bytes`), if they report it.
+        codec: the compression that the flow has to use, None if it may use a denser one when
+            needed.
     """
     source, target = clusters
     known = list(limits)

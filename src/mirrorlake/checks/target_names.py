@@ -1,4 +1,4 @@
-"""Names of mirrors that a target would refuse beside those that it has. Pure."""
+"""Names of mirrors that a target would refuse because of a similar name. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -17,14 +17,14 @@ class Made(NamedTuple):
 
 
 def colliding_names(target: str, made: Iterable[Made], there: Iterable[str]) -> Iterator[Problem]:
-    """Mirrors that differ from another topic of the target in dots and underscores only: brokers
-    refuse the second one, since both have one name among their metrics (Kafka's
+    """Mirrors whose names differ from another topic of the target only in dots and underscores:
+    brokers refuse the second one, since both have one name in their metrics (Kafka's
     `Topic.unifyCollisionChars`).
 
     Args:
         target: the alias of the cluster.
         made: mirrors that would be made there, of all flows, in their order.
-        there: names of the topics that it has.
+        there: names of its existing topics.
     """
     known = {_of_metrics(name): name for name in there}
     for flow, topic, name in made:

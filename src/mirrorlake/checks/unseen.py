@@ -15,14 +15,13 @@ def missed_deletions(flow: str, away_ms: float, kept_ms: Mapping[str, int]) -> I
     """Compacted topics in which a deletion may have come and gone while a flow did not run.
 
     A broker keeps a tombstone for `delete.retention.ms` once its part of the log is clean (Kafka's
-    documentation, "Log Compaction"): who reads later sees neither the record nor its deletion, and
+    documentation, "Log Compaction"): a later reader sees neither the record nor its deletion, and
     the mirror keeps the record.
 
     Args:
         flow: its name.
-        away_ms: for how long it has not run.
-        kept_ms: `delete.retention.ms` of its compacted topics that have records which it has not
-            read.
+        away_ms: how long it has not run.
+        kept_ms: `delete.retention.ms` of its compacted topics with records that it has not read.
     """
     gone = sorted(topic for topic, kept in kept_ms.items() if kept < away_ms)
     if gone:
@@ -40,8 +39,8 @@ def missed_deletions(flow: str, away_ms: float, kept_ms: Mapping[str, int]) -> I
 
 
 def left_out_groups(flow: str, groups: Sequence[str]) -> Iterator[Problem]:
-    """Groups that have positions in topics of a flow, which its settings leave out: they begin
-    anew after a failover."""
+    """Groups with positions in topics of a flow that its settings exclude: after a failover they
+    start over."""
     if groups:
         names = sorted(groups)
         yield Problem(
@@ -56,8 +55,8 @@ def left_out_groups(flow: str, groups: Sequence[str]) -> Iterator[Problem]:
 
 
 def unlisted_groups(flow: str, source: str, why: Sequence[str]) -> Iterator[Problem]:
-    """That the source of a flow may have more groups than it listed, and why: what is said of its
-    groups is of those that it did."""
+    """A note that the source of a flow may have more groups than it listed, and why: statements
+    about its groups concern the listed ones."""
     if why:
         yield Problem(
             "unlisted-groups",
