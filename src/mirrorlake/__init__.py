@@ -8,8 +8,8 @@
     lake.sql("SELECT * FROM throughput")           # Rows
     lake.run(once=True)
 
-What is named here is the library (docs/library.md); everything else may change with any version.
-The Kafka client is imported when `open` is first named, not by `import mirrorlake`, and Spark when
+The names below are the library (docs/library.md); everything else may change with any version. The
+Kafka client is imported when `open` is first named, not by `import mirrorlake`, and Spark when
 something first needs a session.
 """
 
@@ -72,8 +72,7 @@ __all__ = [
     "TopologyError", "Trace", "UnknownOffset", "Upkeep", "Verified", "__version__", "open",
 ]  # fmt: skip
 
-#: Modules of the library that are imported when a name of theirs is first asked for, those that
-#: cost least first.
+#: Modules of the library, imported when one of their names is first used; the cheapest first.
 _LAZY = (
     "answers",
     "group_answers",

@@ -1,4 +1,4 @@
-"""`python -m mirrorlake`, and the file that `spark-submit` is given."""
+"""`python -m mirrorlake`, and the file to pass to `spark-submit`."""
 
 from mirrorlake.cli.main import main
 

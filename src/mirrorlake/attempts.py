@@ -1,5 +1,4 @@
-"""Asking again, until something has come about or for so long: the one way to wait for what gives
-no sign of its own."""
+"""Polling with a time limit: the one way to wait for a condition that sends no signal."""
 
 import threading
 import time
@@ -7,10 +6,10 @@ from collections.abc import Iterator, Sized
 
 
 def attempts(seconds: float, pause: float, come: Sized = ()) -> Iterator[bool]:
-    """Yields for each attempt: at once, then after a pause, until so many seconds are over; True
-    with the last attempt, which is also the first one where there is no time. Both in seconds;
-    `math.inf` where only the caller ends it. Each time that more has come, the seconds begin anew:
-    what comes about one by one is waited for while it does."""
+    """Yield once per attempt: at once, then after each `pause`, until `seconds` have passed. The
+    last attempt yields True, the others False; with no time the first is the last. Both are in
+    seconds; with `math.inf` only the caller ends the loop. Whenever `come` has grown, the time
+    starts anew: arrivals that come one by one are waited for as long as they keep coming."""
     wait, deadline = threading.Event().wait, time.monotonic() + seconds
     known = len(come)
     while time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""What is made once for this user, and found again by later processes."""
+"""Files made once per user and reused by later processes."""
 
 import os
 from collections.abc import Callable
@@ -13,8 +13,8 @@ def cache_root() -> Path:
 
 
 def cached_text(name: str, make: Callable[[], str]) -> str:
-    """The text of a file below `cache_root`, made where it is not there: what it depends on is in
-    its name. Where nothing can be written it is made each time."""
+    """Return the text of a file below `cache_root`, made on the first call; its name must contain
+    all that the text depends on. If the cache is not writable, the text is made on each call."""
     file = cache_root() / name
     with suppress(OSError):
         return file.read_text(encoding="utf-8")
@@ -23,5 +23,5 @@ def cached_text(name: str, make: Callable[[], str]) -> str:
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         part.write_text(text, encoding="utf-8")
-        part.replace(file)  # whole, or not at all
+        part.replace(file)  # atomically
     return text

@@ -1,8 +1,8 @@
-"""Times that passed, in a person's words. Pure."""
+"""Durations as people write them. Pure."""
 
 
 def duration(milliseconds: float) -> str:
-    """A time that passed, of milliseconds: 610 ms, 12.3 s, 3 min 20 s, 5 h 2 min, 3 d 4 h."""
+    """Format a duration in milliseconds: 610 ms, 12.3 s, 3 min 20 s, 5 h 2 min, 3 d 4 h."""
     sign, left = ("-" if milliseconds < 0 else ""), abs(milliseconds)
     if left < 999.5:
         return f"{sign}{left:.0f} ms"

@@ -30,8 +30,8 @@
         └── MapError                  stage, map and target's positions contradict
             └── CountDiffers          other number of staged records than planned
 
-Each reads as one sentence: what is wrong, where, and what to do. What code goes by is an attribute,
-never the text.
+Each message is one sentence: what is wrong, where, and what to do. Code reads attributes, never the
+message.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ if TYPE_CHECKING:  # in typing from Python 3.11 on
 
 
 class MirrorlakeError(Exception):
-    """Root of everything that mirrorlake raises on purpose. `exit_code` is what the command line
-    ends with, `incident_kind` the kind of incident where a flow stops for it."""
+    """Root of everything that mirrorlake raises on purpose. `exit_code` is the exit code of the
+    command line, `incident_kind` the kind of incident if a flow stops with this error."""
 
     exit_code: ClassVar[int] = 1
     incident_kind: ClassVar[str] = "flow_stopped"
@@ -55,22 +55,21 @@ class MirrorlakeError(Exception):
         self.message = message
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by message and attributes: an exception's own way calls the class with the message
-        alone, which does for none that needs an attribute."""
+        """Pickle by message and attributes: the default calls the class with the message alone,
+        which fails if it requires an attribute."""
         return (type(self).from_facts, (self.__dict__,))
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
-        """The exception with these attributes, as `vars` gives them; `message` is one."""
+        """Build the exception from its attributes, as `vars` returns them; `message` is one."""
         error = cls.__new__(cls, facts["message"])
-        error.args = (facts["message"],)  # which one that is an OSError too takes when it is made
+        error.args = (facts["message"],)  # a subclass of OSError sets args in __init__, not before
         error.__dict__.update(facts)
         return error
 
 
 class InputError(MirrorlakeError):
-    """Raised when the user has to change a file or a flag, or to make a cluster or lake usable,
-    before it can go on."""
+    """Raised when the user must first change a file or a flag, or make a cluster or lake usable."""
 
     exit_code: ClassVar[int] = 2
 
@@ -93,7 +92,7 @@ class ClusterUnreachable(ClusterUnusable):
 
 
 class AuthenticationFailed(ClusterUnusable):
-    """Raised when the server that answers in a cluster's name refuses us, or is not trusted."""
+    """Raised when a cluster's server refuses our login, or its certificate is not trusted."""
 
 
 class LakeError(InputError):
@@ -106,11 +105,11 @@ class UnknownOffset(InputError):
 
 
 class MissingJava(InputError):
-    """Raised when there is no Java 17 or newer to start Spark and Kafka with."""
+    """Raised when no Java 17 or newer is there to start Spark and Kafka."""
 
 
 class MissingExtra(InputError):
-    """Raised when a library is not installed that only a part of mirrorlake needs: `library` of
+    """Raised when a library that only one part of mirrorlake needs is not installed: `library` of
     `extra` (extras.py)."""
 
     def __init__(self, message: str, *, extra: str, library: str) -> None:
@@ -120,9 +119,9 @@ class MissingExtra(InputError):
 
 
 class Where(TypedDict, total=False):
-    """What an error is about within a topic, as columns of `incidents`: range of source offsets,
-    inclusive, the generation of the source topic that these are of, the target topic where a flow
-    may have written to others, its generation, and an offset there."""
+    """The place of an error within a topic, as columns of `incidents`: a range of source offsets
+    (inclusive) and the generation of the source topic; and at the target an offset, the topic's
+    generation, and its name where the flow may have written to several."""
 
     partition: int | None
     first_offset: int | None
@@ -134,9 +133,9 @@ class Where(TypedDict, total=False):
 
 
 class ReplicationError(MirrorlakeError):
-    """Raised when replication stopped for a reason that an operator has to decide about.
+    """Raised when replication stopped and an operator has to decide how to go on.
 
-    The attributes are columns of `incidents`, as far as it is about one topic: see `Where`.
+    If the error concerns one topic, its attributes are columns of `incidents`: see `Where`.
     """
 
     topic: str | None
@@ -154,18 +153,18 @@ class ReplicationError(MirrorlakeError):
 
 
 class StagingError(ReplicationError):
-    """Raised when a record of the source cannot be a row of `records`; it is at `first_offset`."""
+    """Raised when the source record at `first_offset` cannot be a row of `records`."""
 
 
 class SourceDataLost(ReplicationError):
     """Raised when source records were gone before they were staged (retention, a recreated topic).
-    Its incident is of the kind of the loss: `landing.source_comparison.LossKind`."""
+    The incident's kind is the kind of loss: `landing.source_comparison.LossKind`."""
 
 
 class TargetRefused(ReplicationError):
-    """Raised when the target refused records, or a change of a topic. `topic` is the source's for
-    records, else the target's; `reason` is Kafka's name of the error, None where Kafka did not
-    refuse."""
+    """Raised when the target refused records, or a change of a topic. `topic` is the source topic
+    for records, else the target topic; `reason` is Kafka's name of the error, None if the refusal
+    was not Kafka's."""
 
     incident_kind: ClassVar[str] = "target_refused"
     topic: str
@@ -178,83 +177,84 @@ class TargetRefused(ReplicationError):
 
     @property
     def topic_partition(self) -> tuple[str, int]:
-        """The source partition whose records were refused. Raises ValueError where a whole topic
-        was."""
+        """The source partition whose records were refused. Raises ValueError if the whole topic was
+        refused."""
         if self.partition is None:
             raise ValueError(f"not about one partition: {self.message}")
         return self.topic, self.partition
 
 
 class TopicRefused(TargetRefused):
-    """Raised when the target takes no record of a topic, whatever it holds: a right is missing, or
-    the topic is."""
+    """Raised when the target accepts no record of a topic: the topic does not exist, or a right on
+    it is missing."""
 
     incident_kind: ClassVar[str] = "topic_refused"
 
 
 class TargetRecreated(TargetRefused):
-    """Raised when a target topic's log is shorter than what the map says was written to it: it was
-    made again."""
+    """Raised when a target topic's log is shorter than the map says: the topic was recreated."""
 
     incident_kind: ClassVar[str] = "target_recreated"
 
 
 class TargetLost(TargetRefused):
-    """Raised when a target partition has lost records that it had acknowledged: all from
-    `target_offset` on. Topic, partition and offsets are the source's, of the records that the map
-    had there."""
+    """Raised when a target partition lost records that it had acknowledged: all from
+    `target_offset` on. `topic`, `partition` and the offsets are those of the lost records at the
+    source, by the map."""
 
     incident_kind: ClassVar[str] = "target_lost"
     target_offset: int
 
 
 class PositionLost(TargetRefused):
-    """Raised when the flow's committed position is gone and the target holds records that may be
-    the flow's own."""
+    """Raised when the flow's committed position is gone and the target holds records that the flow
+    may have written."""
 
     incident_kind: ClassVar[str] = "position_lost"
 
 
 class MapBehind(TargetRefused):
-    """Reported when the target has records of the flow of which neither the map nor the metadata of
-    its position says where they are: the lake is older than the target. The partition goes on by
-    itself once the stage has all up to `last_offset`, within moments as a rule. What the flow wrote
-    until now is below `target_offset`."""
+    """Reported when the target has records of the flow whose offsets are neither in the map nor in
+    the metadata of the committed position: the lake is older than the target. The partition resumes
+    by itself once the stage has all records up to `last_offset`, usually within moments. All that
+    the flow has written so far lies below `target_offset`."""
 
     incident_kind: ClassVar[str] = "map_behind"
 
 
 class MapUnknown(TargetRefused):
-    """Raised when their content does not say it either, of those that the offsets name."""
+    """Raised when comparing content does not locate such records either (see `MapBehind`); the
+    offsets name them."""
 
     incident_kind: ClassVar[str] = "map_unknown"
 
 
 class StageTrimmed(ReplicationError):
-    """Raised when retention deleted staged records that a flow lacks."""
+    """Raised when retention deleted staged records that a flow had not produced yet."""
 
     incident_kind: ClassVar[str] = "stage_trimmed"
 
 
 class ContentDiffers(ReplicationError):
-    """Reported for a difference that a comparison by content shows."""
+    """Reported for a difference found by a comparison by content (`verify`)."""
 
     incident_kind: ClassVar[str] = "content_differs"
 
 
 class LayoutError(ReplicationError):
-    """Raised by a produce task that finds offsets out of order in a file; the driver then reads
-    sorted."""
+    """Raised by a produce task that finds offsets out of order in a file; the driver then has the
+    rows sorted."""
 
 
 class FilesUnreadable(ReplicationError):
-    """Raised when workers cannot open files of the stage themselves; Spark then reads them."""
+    """Raised when Spark's workers cannot open files of the stage directly; Spark then reads
+    them."""
 
 
 class PlanOutdated(MirrorlakeError):
-    """Raised by a produce task that was planned before another process fenced its transactional id:
-    it writes nothing. Who planned it begins anew, asks for the newest token, and works on if the
-    lease of the flow lets it."""
+    """Raised by a produce task that was planned before another process fenced its transactional id;
+    the task writes nothing. Its planner starts over, fetches the newest token, and goes on if it
+    still holds the flow's lease."""
 
 
 class LeaseTaken(ReplicationError):
@@ -262,43 +262,43 @@ class LeaseTaken(ReplicationError):
 
 
 class Fenced(ReplicationError):
-    """Raised when another process took over what this one does, since it was suspended or cut off:
-    whatever this one has on its way is not taken any more, and it must end."""
+    """Raised when another process took over this one's work while it was suspended or cut off:
+    nothing that it still has in flight is accepted, and it must end."""
 
     incident_kind: ClassVar[str] = "fenced"
 
 
 class MapError(ReplicationError):
-    """Raised when stage, offset map and target positions contradict each other; writing on would
+    """Raised when stage, offset map and target positions contradict each other; writing more would
     break the map."""
 
     incident_kind: ClassVar[str] = "map_contradiction"
 
 
 class CountDiffers(MapError):
-    """Raised when a reader of the stage gave more or fewer records than its index names: they are
-    read again."""
+    """Raised when a reader of the stage returned more or fewer records than the index names; the
+    driver reads them again."""
 
 
 def text_of(error: BaseException | None) -> str:
-    """What an error says; what kind of error it is where it says nothing, or nothing that is a
-    text. Never raises."""
+    """Return the text of an error, or the name of its class if it has none or `str` fails. Never
+    raises."""
     if error is None:
         return "unknown error"
     try:
         text = str(error).strip()
-    except Exception:  # noqa: BLE001 - it is on its way to a person, and its own text must not stop it
+    except Exception:  # noqa: BLE001 - reporting an error must not fail because of its text
         text = ""
     return text or type(error).__name__
 
 
 def some_of(names: Sequence[str], most: int, rest: str = " and {} more") -> str:
-    """The first names for a sentence, `most` at most; behind them how many the others are, as
-    `rest` says it."""
+    """Join the first `most` names for a sentence; if there are more, append their number in the
+    form of `rest`."""
     more = len(names) - most
     return ", ".join(names[:most]) + (rest.format(more) if more > 0 else "")
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an error says, for a sentence: engines and clients add pages."""
+    """Return the first line of an error's text, for a sentence: engines and clients add pages."""
     return text_of(error).splitlines()[0]

@@ -1,9 +1,9 @@
-"""What `pip install mirrorlake` does not bring: libraries that a part of it needs, as extras of the
-package.
+"""The extras of the package: libraries that only one part of mirrorlake needs, so that `pip install
+mirrorlake` does not install them.
 
-The package alone answers and plans, and has what Spark's tasks import. A part that needs more
-imports it within `needs(extra)`: a library that is missing is then one sentence, with the line to
-type. Threads of a run (`spark/causes.py`) and commands say so of every import.
+Without extras the package answers and plans, and contains what Spark's tasks import. A part that
+needs more imports it within `needs(extra)`, which reports a missing library in one sentence with
+the line to type. Threads of a run (`spark/causes.py`) and commands report any failed import so.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,15 +16,15 @@ from mirrorlake.errors import MissingExtra
 
 @dataclass(frozen=True)
 class Extra:
-    """One extra: what needs it, as the beginning of a sentence, and its libraries, by the module
-    that is imported."""
+    """One extra: its purpose, as the beginning of a sentence, and its libraries by imported
+    module."""
 
     purpose: str
     libraries: Mapping[str, str]
 
 
-#: psutil is in two: it measures the runs that are recorded, and ends the processes of local
-#: clusters, which Spark's own resolver of jars brings.
+#: psutil is in two: it measures recorded runs, and ends the processes of local clusters, whose jars
+#: Spark's resolver downloads.
 EXTRAS: Mapping[str, Extra] = {
     "spark": Extra(
         "a Spark session, or a cluster of this machine,",
@@ -65,7 +65,7 @@ EXTRAS: Mapping[str, Extra] = {
 
 @contextmanager
 def needs(extra: str) -> Iterator[None]:
-    """Import what an extra brings. Raises MissingExtra for a library of it that is not
+    """Import libraries of an extra in this block. Raises MissingExtra for one that is not
     installed."""
     try:
         yield
@@ -77,8 +77,8 @@ def needs(extra: str) -> Iterator[None]:
 
 
 def missing(extra: str, module: str | None = None) -> MissingExtra:
-    """The sentence where a library of an extra is not installed: of a module, else the first
-    one."""
+    """Return the error for a library of an extra that is not installed: that of `module`, or the
+    first."""
     libraries = EXTRAS[extra].libraries
     library = libraries[module or next(iter(libraries))]
     return MissingExtra(
@@ -90,7 +90,7 @@ def missing(extra: str, module: str | None = None) -> MissingExtra:
 
 
 def missing_by(error: ModuleNotFoundError) -> MissingExtra | None:
-    """The same for whatever could not be imported; None where it is of no extra."""
+    """Return the same for any failed import; None if the module belongs to no extra."""
     for name, extra in EXTRAS.items():
         if module := _module_of(extra, error):
             return missing(name, module)
@@ -98,7 +98,7 @@ def missing_by(error: ModuleNotFoundError) -> MissingExtra | None:
 
 
 def installed(extra: str) -> bool:
-    """Whether the first library of an extra is there. It is not imported, which may take
+    """Whether the first library of an extra is installed. Does not import it, which may take
     seconds."""
     try:
         return find_spec(next(iter(EXTRAS[extra].libraries))) is not None
@@ -107,8 +107,8 @@ def installed(extra: str) -> bool:
 
 
 def _module_of(extra: Extra, error: ModuleNotFoundError) -> str | None:
-    """The module of an extra that could not be imported, or of which a part or the package around
-    it could not be."""
+    """The module of an extra whose import failed, or whose submodule's or parent package's import
+    failed."""
     name = error.name or ""
     return next(
         (

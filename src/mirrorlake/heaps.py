@@ -1,7 +1,8 @@
-"""The memory of a process: how many heaps the C library keeps for its threads, what it keeps of
-them, and how often Python looks for garbage (docs/not_obvious.md).
+"""The memory of a process: how many heaps the C library makes for its threads, how much freed
+memory it keeps, and how often Python collects garbage (docs/not_obvious.md).
 
-Heaps are glibc's (`mallopt(3)`, `malloc_trim(3)`): with another C library they stay as they are.
+Heaps are glibc's (`mallopt(3)`, `malloc_trim(3)`); with another C library these functions do
+nothing.
 """
 
 import ctypes
@@ -11,14 +12,14 @@ import os
 _VARIABLE, _HEAPS = "MALLOC_ARENA_MAX", "2"
 #: malloc.h: M_ARENA_MAX.
 _PARAMETER = -8
-#: How many more objects there are before Python looks at the newest; and how often it looks at
-#: those before it also looks at older ones, twice (`gc.set_threshold`; by itself 700, 10, 10).
+#: Thresholds of `gc.set_threshold` (by default 700, 10, 10): new objects before Python collects the
+#: youngest generation, and collections of each generation before it collects the next.
 _MORE_OBJECTS, _OLDER, _OLDEST = 10_000, 20, 50
 
 
 def share_heaps() -> None:
-    """Have the threads that this process will start share two heaps, unless the user has set how
-    many. Has to come before it has many threads."""
+    """Have the threads that this process will start share two heaps, unless the user has set a
+    number. Call it before many threads are started."""
     if (
         _VARIABLE not in os.environ
         and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None
@@ -27,18 +28,17 @@ def share_heaps() -> None:
 
 
 def share_heaps_in_children() -> None:
-    """The same for the processes that it will start."""
+    """The same for processes that this one will start."""
     os.environ.setdefault(_VARIABLE, _HEAPS)
 
 
 def give_back() -> None:
-    """Give memory that this process has let go of back to the system."""
+    """Return freed memory to the system."""
     if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
         trim(0)
 
 
 def collect_rarely() -> None:
-    """Have Python look for garbage in cycles rarely. What a process knows of thousands of
-    partitions it would walk through once a second, and nothing else runs meanwhile. For a process
-    that is ours alone."""
+    """Collect cyclic garbage rarely: with the state of thousands of partitions Python would
+    traverse it once a second, and block all threads meanwhile. Only for processes of our own."""
     gc.set_threshold(_MORE_OBJECTS, _OLDER, _OLDEST)

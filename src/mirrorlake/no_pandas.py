@@ -1,4 +1,4 @@
-"""Commands do without pandas: Arrow imports it to ask whether a value is one of its own
+"""Commands avoid pandas: Arrow imports it to test whether a value is a pandas object
 (docs/not_obvious.md)."""
 
 import sys
@@ -7,7 +7,7 @@ from types import ModuleType
 
 
 class _NoPandas:
-    """A finder of modules for which pandas is not installed."""
+    """A module finder that makes pandas appear not installed."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -18,9 +18,9 @@ class _NoPandas:
 
 
 def leave_pandas_out() -> None:
-    """Have Arrow take no value of this process for one of pandas, unless that was imported before.
-    It asks once, here, and gets none; where it is to make objects of pandas, it imports it then.
-    For processes that hand Arrow nothing of pandas, before they start threads."""
+    """Keep Arrow from importing pandas, unless it is imported already. Arrow probes for it once,
+    here, and does not find it; to convert to pandas it still imports it. For processes that pass no
+    pandas objects to Arrow, before they start threads."""
     if "pandas" in sys.modules:
         return
     import pyarrow as pa

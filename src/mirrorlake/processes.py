@@ -1,4 +1,4 @@
-"""Process trees: their CPU time, their memory, and their end."""
+"""Process trees: CPU time, memory, and ending them."""
 
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -10,7 +10,7 @@ from mirrorlake.attempts import attempts
 
 
 def tree_of(roots: Iterable[int]) -> list[psutil.Process]:
-    """The processes of these ids that are there, and all that they have started, each once."""
+    """The living processes with these ids and all their descendants, each once."""
     by_pid: dict[int, psutil.Process] = {}
     for pid in roots:
         with suppress(psutil.NoSuchProcess):
@@ -20,10 +20,11 @@ def tree_of(roots: Iterable[int]) -> list[psutil.Process]:
 
 
 def cpu_seconds(roots: Iterable[int]) -> float:
-    """CPU seconds so far of process trees, children that ended and were waited for included."""
+    """CPU seconds used so far by process trees, including children that ended and were waited
+    for."""
     total = 0.0
     for process in tree_of(roots):
-        with suppress(psutil.Error):  # it ended meanwhile, or is another's
+        with suppress(psutil.Error):  # it ended meanwhile, or belongs to another user
             times = process.cpu_times()
             total += times.user + times.system + times.children_user + times.children_system
     return total
@@ -32,9 +33,9 @@ def cpu_seconds(roots: Iterable[int]) -> float:
 def memory_mib(
     roots: Iterable[int], part_of_command: str | None, program: str = "python", own: bool = False
 ) -> float:
-    """Resident memory of the processes of trees that run a program and whose command line has an
-    argument (None: whatever it has), in MiB; `own` leaves out files that they have mapped, which
-    the system takes back when it wants."""
+    """Resident memory, in MiB, of the processes in trees that run `program` with the argument
+    `part_of_command` (None: with any). `own` leaves out mapped files, which the system can
+    reclaim."""
     size = 0
     for process in tree_of(roots):
         with suppress(psutil.Error):
@@ -58,8 +59,8 @@ def resident_bytes(root: int) -> dict[str, int]:
 
 
 def wait_for_end(processes: Collection[psutil.Process], seconds: float) -> None:
-    """Wait until processes are gone; kill those that are left after so long. A reused id is left
-    alone."""
+    """Wait until processes have ended, then kill those that are left after `seconds`. A reused id
+    is left alone."""
     for _ in attempts(seconds, 0.1):
         left = [process for process in processes if _lives(process)]
         if not left:
@@ -70,7 +71,7 @@ def wait_for_end(processes: Collection[psutil.Process], seconds: float) -> None:
 
 
 def _lives(process: psutil.Process) -> bool:
-    """Whether it is there, and not only a zombie, which its parent may leave for long."""
+    """Whether it runs and is no zombie, which its parent may not reap for long."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -78,7 +79,7 @@ def _lives(process: psutil.Process) -> bool:
 
 
 def command_of(pid: int) -> str:
-    """Return the command line of a process, empty when there is none (or only a zombie of it)."""
+    """Return the command line of a process, empty if it is gone or a zombie."""
     try:
         return " ".join(psutil.Process(pid).cmdline())
     except psutil.Error:

@@ -1,8 +1,8 @@
-"""What commands and notebooks print for a person: text from outside is shown as it is.
+"""Output of commands and notebooks for people: text from outside is shown as it is.
 
-Rich takes `[…]` in any text for its markup, and `:name:` for an emoji: it swallows them, or raises.
-Names, details and values come from outside, so no console of ours reads markup; colour is given by
-`Text` and styles. Rich is imported when there is something to print: `--help` does without.
+Rich interprets `[…]` in any text as markup and `:name:` as an emoji: it drops them, or raises.
+Names, details and values come from outside, so our consoles read no markup; colours come from
+`Text` and styles. Rich is imported only to print something: `--help` does not need it.
 """
 
 import atexit
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-#: Up to how many rows Rich writes a table itself.
+#: Up to this many rows Rich renders a table itself.
 _FEW_ROWS = 50
 
 if TYPE_CHECKING:
@@ -22,18 +22,17 @@ if TYPE_CHECKING:
 
 
 def plain_console(stderr: bool = False, width: int | None = None) -> "Console":
-    """A console that shows every text as it is; `width` in columns, that of the terminal for
-    None."""
+    """A console that shows every text as it is; `width` in columns, None for the terminal's."""
     from rich.console import Console
 
     console = Console(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
-    # Rich ends the process with 1 there, by which a command says that attention is needed.
+    # On a broken pipe Rich exits with 1, our exit code for "needs attention".
     console.on_broken_pipe = _raise_on  # type: ignore[method-assign]
     return console
 
 
 def _raise_on() -> NoReturn:
-    """Raise what is being handled."""
+    """Re-raise the exception being handled."""
     raise
 
 
@@ -43,8 +42,8 @@ def plain_table(
     title: str | None = None,
     keep_first: bool = False,
 ) -> "Table":
-    """A table that keeps every letter in a narrow terminal; with `keep_first`, the first column on
-    one line. A cell of None is a dash; what is not Rich's own is written as its text."""
+    """A table that loses no letter in a narrow terminal; with `keep_first` its first column does
+    not wrap. None is shown as a dash, any other cell but Rich's `Text` as its `str`."""
     from rich.table import Column, Table
     from rich.text import Text
 
@@ -65,8 +64,8 @@ def print_table(
     title: str | None = None,
     keep_first: bool = False,
 ) -> None:
-    """Print such a table. Rich measures and folds each cell for itself, which takes a second for
-    2,000 rows: where these are many, and each fits on a line, the lines are written as they are."""
+    """Print such a table. Rich measures and folds each cell, a second for 2,000 rows: many rows
+    that each fit on a line are formatted here instead."""
     held = [list(row) for row in rows]
     lines = None
     if len(held) > _FEW_ROWS and title is None:
@@ -81,8 +80,8 @@ def print_table(
 def _lines_of(
     console: "Console", headers: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> list[str] | None:
-    """A table by its lines, in Rich's usual box; None where one is wider than the console, or a
-    cell has more than a line."""
+    """The lines of a table in Rich's default box; None if one is wider than the console, or a cell
+    is not printable on one line."""
     from rich.box import HEAVY_HEAD
     from rich.cells import cell_len
 
@@ -110,15 +109,15 @@ def _lines_of(
 
 
 def write_any_text() -> None:
-    """Have what the terminal's encoding lacks, as Latin-1 lacks a table's lines, written as its
-    number (\\u2500), instead of ending the command with a traceback."""
+    """Write characters that the terminal's encoding lacks, as Latin-1 lacks box lines, as escapes
+    (\\u2500) instead of ending the command with a traceback."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def drop_unread() -> bool:
-    """Where what reads our output through a pipe has ended, as `head` does, have what is left of it
-    go nowhere, so that no attempt to write it is told of; returns whether that is so."""
+    """If the reader of our output's pipe has ended, as `head` does, redirect that output to
+    /dev/null, so that flushing the rest raises no error. Return whether a reader had ended."""
     looks, outputs = select.poll(), (1, 2)
     for output in outputs:
         looks.register(output, 0)
@@ -129,10 +128,9 @@ def drop_unread() -> bool:
 
 
 def end_silently() -> None:
-    """See to it that no process writes to the terminal while the interpreter is taken apart: where
-    threads of libraries are left then (Py4J's end with the process), DuckDB's binding reports all
-    that it still holds as leaked."""
-    atexit.register(_close_errors)  # what is registered first is called last
+    """Silence stderr while the interpreter shuts down: if library threads are left then (Py4J's end
+    with the process), DuckDB's binding reports everything that it still holds as leaked."""
+    atexit.register(_close_errors)  # the first function registered is called last
 
 
 def _close_errors() -> None:

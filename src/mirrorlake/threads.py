@@ -1,4 +1,4 @@
-"""Calls in other threads: one that is not waited for, and many side by side."""
+"""Calls in other threads: one in the background, and many in parallel."""
 
 import threading
 from collections.abc import Callable, Collection
@@ -10,14 +10,14 @@ Subject = TypeVar("Subject")
 
 
 def in_thread(name: str, call: Callable[[], Answer]) -> Future[Answer]:
-    """Begin a call in a thread of this name; the future has what it returns, or raises. It keeps no
-    process from ending: what is not waited for any more is left behind there."""
+    """Start a call in a thread of this name; the future gets its result or exception. The thread is
+    a daemon: it does not keep the process from ending."""
     future: Future[Answer] = Future()
 
     def run() -> None:
         try:
             future.set_result(call())
-        except BaseException as error:  # noqa: BLE001 - raised where the answer is asked for
+        except BaseException as error:  # noqa: BLE001 - raised by the future's `result`
             future.set_exception(error)
 
     threading.Thread(target=run, name=name, daemon=True).start()
@@ -27,7 +27,8 @@ def in_thread(name: str, call: Callable[[], Answer]) -> Future[Answer]:
 def side_by_side(
     call: Callable[[Subject], Answer], subjects: Collection[Subject], most: int = 8
 ) -> list[Answer]:
-    """What a call returns of each, in their order, `most` at a time. Raises what one raises."""
+    """The results of `call` for each subject, in order, `most` at a time. Raises what a call
+    raises."""
     if len(subjects) < 2:
         return [call(subject) for subject in subjects]
     with ThreadPoolExecutor(min(most, len(subjects))) as pool:

@@ -1,9 +1,9 @@
-"""A thread that takes turns at its work until it is stopped: the one supervisor of all that a
-run does.
+"""A thread that repeats a turn of work until it is stopped: the one supervisor of everything in a
+run.
 
-It knows neither the work nor the clock. Whatever a turn ends with, of whatever kind, is reported
-and tried again, or ends the worker with an error that its owner sees: no thread ends in silence
-(DESIGN.md, "Nothing silently"). Whatever the worker waits for, `stop` ends the wait.
+It knows neither the work nor the clock. Any exception of a turn is reported and the turn retried,
+or it ends the worker with an error that its owner sees: no thread ends in silence (DESIGN.md,
+"Nothing silently"). `stop` ends every wait of the worker.
 """
 
 import logging
@@ -15,8 +15,8 @@ from mirrorlake.errors import MirrorlakeError, ReplicationError, text_of
 
 logger = logging.getLogger(__name__)
 
-#: How long a worker waits after failures in a row, seconds: a cluster, or a disk, that is away is
-#: asked less often.
+#: How long a worker waits after the first, second, … failure in a row, seconds: it asks a cluster
+#: or a disk that stays away less often.
 PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
 
 
@@ -25,10 +25,10 @@ class Failure:
     """A turn that failed.
 
     Attributes:
-        error: what it raised.
-        problem: the same as a sentence for a person.
-        attempt: how many turns failed before this one since one returned, or the work came through.
-        ends: whether the worker ends with it; else the turn is tried again.
+        error: the exception that it raised.
+        problem: the same as one of our exceptions, whose message is a sentence for a person.
+        attempt: how many turns failed before this one since the last success.
+        ends: whether the worker ends with it; else it retries the turn.
     """
 
     error: BaseException
@@ -43,16 +43,15 @@ def _never(_error: BaseException, _problem: MirrorlakeError, _attempt: int) -> b
 
 @dataclass(frozen=True)
 class Retry:
-    """What a worker does about turns that fail. All of them are tried again, unless `ends` says
-    otherwise.
+    """What a worker does about failed turns. It retries all of them, unless `ends` says otherwise.
 
     Attributes:
-        ends: gets the error, the problem and how many failures went before it in a row; returns
-            whether trying again cannot help.
-        report: gets each failure, for the log and for operators. What it raises itself is logged,
-            and it gets the next failure; it gets one that ends the worker until it comes through.
-        pauses: seconds to wait after the first, second, … failure in a row; the last one is for all
-            that follow.
+        ends: gets the error, the problem and the number of failures in a row before it; returns
+            whether retrying cannot help.
+        report: gets each failure, for the log and for operators. An exception of its own is logged;
+            a failure that ends the worker is reported again until that succeeds.
+        pauses: seconds to wait after the first, second, … failure in a row; the last value holds
+            for all further ones.
     """
 
     ends: Callable[[BaseException, MirrorlakeError, int], bool] = _never
@@ -61,12 +60,11 @@ class Retry:
 
 
 class Worker:
-    """Takes turns in a thread of its own until a turn says that it was the last one, or until
-    `stop`.
+    """Repeats turns in its own thread until a turn returns None or until `stop`.
 
-    `error` is what it ended with: what no further turn could help with, or what the last turn
-    failed with when `stop` came. None while it works, and when it ended in order. `ended` is set
-    when no turn follows any more. `failures` counts the turns that failed.
+    `error` is what it ended with: an error that no retry could help with, or the failure of the
+    last turn before `stop`. None while it works and after an orderly end. `ended` is set when no
+    turn follows. `failures` counts the failed turns.
     """
 
     def __init__(
@@ -80,12 +78,12 @@ class Worker:
         """Make it; `start` starts it.
 
         Args:
-            name: whose work it is, for the thread and for sentences, such as "flow east->west".
-            turn: does some work; returns how many seconds to wait before the next turn, None if
-                that was the last.
-            retry: what is done about turns that fail; None: they are logged, and tried again.
+            name: names the thread, and the work in sentences, such as "flow east->west".
+            turn: does some work; returns the seconds to wait before the next turn, None if this was
+                the last.
+            retry: what to do about failed turns; None: log and retry them.
             at_end: called in the thread when no turn follows, before `ended` is set.
-            in_words: makes an error and the worker's name a sentence for a person.
+            in_words: turns an error and the worker's name into a sentence for a person.
         """
         self.name = name
         self.error: MirrorlakeError | None = None
@@ -96,7 +94,7 @@ class Worker:
         self._at_end = at_end
         self._in_words = in_words
         self._failures = 0  # in a row
-        self._is_heard = True  # whether the last report came through
+        self._is_heard = True  # whether the last report succeeded
         self.failures = 0
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -105,13 +103,13 @@ class Worker:
         self._thread.start()
 
     def succeeded(self) -> None:
-        """For a turn that lasts for hours: it works, and what fails from here on has not failed
-        before."""
+        """For a turn that lasts for hours: it works, so a failure from here on counts as the first
+        in a row."""
         self._failures = 0
 
     def stop(self) -> None:
-        """Ask for the end: the turn in hand is finished, unless it looks at `stopping` itself; none
-        follows."""
+        """Ask the worker to end: it finishes the current turn, unless that checks `stopping`, and
+        takes no other."""
         self.stopping.set()
 
     @property
@@ -122,8 +120,8 @@ class Worker:
         return "failing" if self._failures else "working"
 
     def join(self, seconds: float | None = None) -> bool:
-        """Wait for the end, for so many seconds at most, or for as long as it takes; returns
-        whether it has come. One that was never started has."""
+        """Wait until the thread has ended, for `seconds` at most if given; return whether it has. A
+        worker that was never started has ended."""
         if self._thread.ident is not None:
             self._thread.join(seconds)
         return not self._thread.is_alive()
@@ -135,7 +133,7 @@ class Worker:
             self.error = None if failure is None else failure.problem
             self._at_end()
         except BaseException as error:
-            # of whatever kind: no other thread would know that this thread is gone
+            # of any kind: no other thread would notice that this one is gone
             self.error = self.error or self._problem(error)
             logger.exception("%s stopped", self.name)
         finally:
@@ -144,12 +142,12 @@ class Worker:
             self._report_until_heard(failure)
 
     def _take_turns(self) -> Failure | None:
-        """Returns what it ended with, None for an end in order."""
+        """Return the failure that it ended with, None after an orderly end."""
         failure: Failure | None = None
         while not self.stopping.is_set():
             try:
                 pause = self._turn()
-            except BaseException as error:  # noqa: BLE001 - a library's panic is no Exception
+            except BaseException as error:  # noqa: BLE001 - a Rust library's panic is no Exception
                 failure = self._failed(error, self._failures)
                 self._failures += 1
                 self.failures += 1
@@ -180,15 +178,15 @@ class Worker:
         return ReplicationError(f"{self.name} stopped: {text_of(error)}")
 
     def _report(self, failure: Failure) -> bool:
-        """Report a failure; returns whether that came through."""
+        """Report a failure; return whether that succeeded."""
         try:
             if self._retry.report is not None:
                 self._retry.report(failure)
             else:
                 logger.error("%s; trying again", failure.problem, exc_info=failure.error)
         except Exception as error:
-            # A lake that is away fails each report alike: the trace of what has no words of ours is
-            # worth telling once.
+            # While the lake is away each report fails alike: log the traceback of an unknown error
+            # only once.
             has_words = isinstance(error, (MirrorlakeError, OSError))
             logger.error(
                 "%s: that it failed could not be reported (%s): %s",
@@ -203,6 +201,7 @@ class Worker:
         return True
 
     def _report_until_heard(self, failure: Failure) -> None:
-        """An operator has to know what ended it, also where the lake takes no news just now."""
+        """An operator must learn what ended the worker, even if the lake cannot be written just
+        now."""
         while not self._report(failure) and not self.stopping.wait(self._retry.pauses[-1]):
             pass

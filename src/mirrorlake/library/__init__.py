@@ -1,2 +1,1 @@
-"""The public face: what `import mirrorlake` gives, and what the command line and the notebooks are
-written on."""
+"""The public API behind `import mirrorlake`; the command line and the notebooks are built on it."""

@@ -1,4 +1,4 @@
-"""What the library answers with, where that is no DataFrame, and how the replication is. Pure.
+"""The library's answers that are not DataFrames: rows, status and plan. Pure.
 
 Each is shown as HTML in a notebook; `to_dict()` is the document that the command line prints with
 `--json`.
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from mirrorlake.library import html
 
-#: Columns of `flow_status` that are looked at first.
+#: Columns of `flow_status` that a notebook shows.
 _FLOW = (
     "flow", "standing", "enabled", "state", "topics", "partitions", "lag_records", "lag_seconds",
     "replication_p50_ms", "replication_p99_ms", "open_incidents", "heartbeat_age_seconds",
@@ -26,9 +26,8 @@ class Rows(list[dict[str, Any]]):
         for row in lake.incidents(kind="target_refused"): print(row["topic"], row["choices"])
 
     Attributes:
-        columns: names of the columns, which are there without a row too, where the rows are those
-            of a query.
-        truncated: the query has more rows than were asked for.
+        columns: names of the columns of a query's rows, also if there are none.
+        truncated: whether the query has more rows than the limit.
     """
 
     truncated = False
@@ -46,12 +45,12 @@ class Answer:
 
     @property
     def headline(self) -> tuple[str, bool]:
-        """What a notebook shows above all else, and whether that is as it should be."""
+        """What a notebook shows first, and whether all is as it should be."""
         raise NotImplementedError
 
     @classmethod
     def from_document(cls: type[_Kind], document: Mapping[str, Any]) -> _Kind:
-        """Make it from the document that it is."""
+        """Build the answer from its document."""
         tables = {field.name for field in fields(cls) if field.type in (Rows, Rows | None)}  # type: ignore[arg-type]
         return cls(
             **{name: Rows(value) if name in tables else value for name, value in document.items()}
@@ -62,8 +61,8 @@ class Answer:
         return dict(vars(self))
 
     def _repr_html_(self) -> str:
-        """The headline, then each table and each list of sentences under its name. What an answer
-        may have, as its fields say, is shown only where it is there."""
+        """The headline, then each table and each list of sentences under its name. A table whose
+        field has a default is shown only if it has rows."""
         parts = [html.heading(*self.headline)]
         optional = {field.name for field in fields(self) if field.default_factory is Rows}  # type: ignore[arg-type]
         for name, value in self.to_dict().items():
@@ -85,8 +84,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Produced:
-    """What `run` has brought to the target of a flow so far, how many of the batches the driver
-    produced itself, and how tasks read the stage: by `files` or `rows`.
+    """What `run` has produced to a flow's target so far, how many batches the driver produced
+    itself (`short_batches`), and how tasks read the stage: `files` or `rows`.
 
         lake.run(["east->west"], report=lambda produced: print(produced.flow, produced.records))
     """
@@ -100,14 +99,14 @@ class Produced:
 
 @dataclass(frozen=True)
 class Status(Answer):
-    """How the replication is.
+    """The state of the replication.
 
         status = lake.status()
         status.healthy or print(*status.attention, sep="\\n")
 
     Attributes:
-        healthy: no alert is there, and flows have begun.
-        flows: a row of the view `flow_status` for each flow, whether it is `enabled`, and its
+        healthy: there is no alert, and flows have begun.
+        flows: a row of the view `flow_status` per flow, with whether it is `enabled`, and its
             `standing` in words.
         topics: lag of each flow and topic, in records.
         incidents: what waits for a decision.
@@ -115,10 +114,10 @@ class Status(Answer):
         unchecked: what could not be checked, a sentence each.
         proofs: how much of each topic of each flow is proven by content, and since when (`verify`).
         attention: a sentence for each thing that needs attention, the most urgent first.
-        warnings: a sentence for each thing that may come to need it: another program commits to
-            tables that only mirrorlake may commit to.
-        workers: which process does what, and which stand by, where Kafka decides that
-            (`availability: kafka`): work, flow, cluster, state, host, pid, since.
+        warnings: a sentence for each thing that may need attention later, as another program that
+            commits to tables which only mirrorlake may write.
+        workers: with `availability: kafka`, which process does which work and which stand by: work,
+            flow, cluster, state, host, pid, since.
     """
 
     healthy: bool
@@ -147,15 +146,15 @@ class Plan(Answer):
 
     Attributes:
         clusters: the id of each cluster, by alias.
-        problems: what a rule refuses or notes, with the `sentence` and what `fix` helps.
+        problems: what a rule refuses or notes, with its `sentence` and a `fix`.
         flows: for each flow its policy, and the `topics`, `configs`, `acls` and `heartbeats` that
-            it would make; `unasked` says why nothing is known of one of which a cluster does not
-            answer.
-        totals: topics, partitions, what waits, and conflicts, of all flows; each flow has its own
-            too.
-        needs: about what cores and memory to provide for the process that runs these flows
+            it would make; `unasked` says which cluster did not answer, in which case the rest is
+            unknown.
+        totals: topics, partitions, waiting records and conflicts of all flows; each flow has its
+            own too.
+        needs: an estimate of the cores and memory for the process that runs these flows
             (docs/capacity.md): `cores`, `cores_at_rest`, `cores_per_1000_records`, `memory_gib`,
-            `records_per_second`, `bytes_per_second`; None where a cluster does not answer.
+            `records_per_second`, `bytes_per_second`; None if a cluster does not answer.
     """
 
     clusters: dict[str, str]

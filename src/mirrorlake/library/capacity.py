@@ -1,8 +1,8 @@
-"""How many cores and how much memory flows need, by what was measured (docs/capacity.md). Pure
-arithmetic over the figures of `capacity_figures`.
+"""The cores and memory that flows need, from measured figures (docs/capacity.md). Pure arithmetic
+over `capacity_figures`.
 
-All of it is busy cores of a process like those that were measured on, brokers left out. What is to
-be provided is more: `UTILISATION` of the cores may be busy, and of the memory `HEADROOM` is spare.
+Figures are busy cores of the process, without brokers, on cores like those measured. Provide more:
+so that `UTILISATION` of the cores is busy, and `HEADROOM` times the memory.
 """
 
 import math
@@ -11,22 +11,22 @@ from dataclasses import dataclass
 
 from mirrorlake.library.capacity_figures import FIGURES, LakeKind
 
-#: The share of the cores that is to be busy; the rest takes peaks, and catching up.
+#: The share of the cores that should be busy; the rest is for peaks and catching up.
 UTILISATION = 0.7
-#: Memory that is provided, for what was measured.
+#: Memory to provide, as a multiple of the measured memory.
 HEADROOM = 1.25
-#: How many batches a second a flow makes that has records all the time, at the default
-#: `trigger_ms`: fewer records than that make fewer batches.
+#: Batches a second of a flow that always has records, at the default `trigger_ms`; fewer records a
+#: second make fewer batches.
 BATCHES_PER_SECOND: Mapping[LakeKind, float] = {"folder": 2.5, "store": 2.5, "catalog": 0.67}
-#: What a record is taken to hold as long as it is not known, bytes.
+#: The assumed size of a record while it is not known, bytes.
 RECORD_BYTES = 1024.0
 
 
 @dataclass(frozen=True)
 class Load:
-    """What flows have to do: how many flows there are, from how many sources; the partitions of all
-    of them; positions of consumer groups in these. Rates are of what all flows produce, None where
-    they are not known yet: records that go to two targets count twice."""
+    """The load: the number of flows and of their sources, all their partitions, and positions of
+    consumer groups in these. Rates cover what all flows produce, so records that go to two targets
+    count twice; None if not known yet."""
 
     flows: int = 1
     sources: int = 1
@@ -38,9 +38,8 @@ class Load:
 
 @dataclass(frozen=True)
 class Needs:
-    """What to provide: `cores` for the rate that is given, where there is none for records that
-    come all the time; at rest; and for each 1,000 records/s more, of their size. None of `rate` is
-    not known."""
+    """What to provide: `cores` for the given rate (without one, for a steady trickle of records),
+    at rest, and for each further 1,000 records/s of their size. A rate of None is not known."""
 
     cores: float
     cores_at_rest: float
@@ -51,7 +50,7 @@ class Needs:
 
 
 def needs(load: Load, kind: LakeKind, utilisation: float = UTILISATION) -> Needs:
-    """What flows with a lake of some kind need. No flows need nothing."""
+    """Calculate what flows need with a kind of lake. No flows need nothing."""
     rest = cores_at_rest(load, kind)
     per_thousand = cores_of_records(1_000.0, 1_000.0 * _record_bytes(load), kind)
     rate, size = load.records_per_second, load.bytes_per_second
@@ -68,7 +67,7 @@ def needs(load: Load, kind: LakeKind, utilisation: float = UTILISATION) -> Needs
 
 
 def sentence(needs: Needs) -> str:
-    """The same for a person."""
+    """The needs as a sentence for a person."""
     provided = f"about {cores(needs.cores)} and {needs.memory_gib:g} GiB"
     more = f"{cores(needs.cores_per_1000_records)} more"
     if needs.records_per_second is None:
@@ -83,7 +82,7 @@ def sentence(needs: Needs) -> str:
 
 
 def cores(number: float) -> str:
-    """So many cores, in words."""
+    """A number of cores, in words."""
     return f"{number:g} core" if number == 1 else f"{number:g} cores"
 
 
@@ -100,13 +99,13 @@ def cores_at_rest(load: Load, kind: LakeKind) -> float:
 
 
 def cores_of_records(records_per_second: float, bytes_per_second: float, kind: LakeKind) -> float:
-    """Busy cores of landing and producing so much, beside those of batches, however small."""
+    """Busy cores for landing and producing at this rate, without the cost per batch."""
     records = records_per_second / 1e6 * _of("record_cpu", kind)
     return records + bytes_per_second / 1e9 * _of("gigabyte_cpu", kind)
 
 
 def memory_mib(load: Load, kind: LakeKind) -> float:
-    """Memory of all processes when a backlog has gone through, files that they map left out."""
+    """Memory of all processes after a backlog, without mapped files."""
     if load.flows < 1:
         return 0.0
     return (
@@ -118,8 +117,8 @@ def memory_mib(load: Load, kind: LakeKind) -> float:
 
 
 def _batches(load: Load, kind: LakeKind) -> float:
-    """Busy cores of batches: all flows have them as often as there may be some, unless so few
-    records come that most of the time there is none."""
+    """Busy cores for batches, whatever their size: at the highest rate of batches, unless fewer
+    records than that come a second."""
     if load.flows < 1:
         return 0.0
     further = max(0, load.flows - load.sources) * _of("flow_batches_cores", kind)
@@ -139,6 +138,6 @@ def _of(name: str, kind: LakeKind) -> float:
 
 
 def _up(digits: int, value: float) -> float:
-    """Rounded up: what is provided is not less than what is needed."""
+    """Round up, so as not to provide less than needed."""
     step = 10.0**-digits
     return round(math.ceil(round(value / step, 6)) * step, digits)

@@ -1,8 +1,8 @@
-"""What capacity is calculated from: each figure once, with where it comes from. Pure.
+"""The figures behind capacity estimates, each with its source. Pure.
 
-`mirrorlake bench --only capacity` measures those of a folder anew, and shows them beside these; one
-that was not measured on a kind of lake says so under `estimated`. docs/capacity.md shows them all.
-Measured on 27 November 2026, on two cores, beside tests.
+`mirrorlake bench --only capacity` measures those of a folder anew, and shows both. A figure not
+measured on a kind of lake says so under `estimated`. docs/capacity.md lists them all. Measured on
+27 November 2026, on two cores, beside tests.
 """
 
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ KINDS: tuple[LakeKind, ...] = ("folder", "store", "catalog")
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure, of each kind of lake: what it is of, its unit, and where it comes from;
-    `estimated` are the kinds on which it was not measured, with why it may be so."""
+    """One figure for each kind of lake: what it measures, its unit and its source; `estimated` has
+    the kinds of lake on which it was not measured, with the reason for the estimate."""
 
     what: str
     unit: str
@@ -41,7 +41,7 @@ _TWICE_IN_A_CATALOG: Mapping[LakeKind, str] = {
 _CAPACITY = "`bench --only capacity`"
 _BACKLOGS = "backlogs in docs/cost.md: 2.1 CPU s a million of 120 B, 7.3 of 1 KB"
 
-#: By name; the names are those of what `bench --only capacity` gives.
+#: By name, as in the output of `bench --only capacity`.
 FIGURES: Mapping[str, Figure] = {
     "idle_cores": Figure(
         "a flow at rest, its landing and control included",

@@ -1,5 +1,5 @@
-"""What a topology file needs of this machine, its clusters and its lake, looked at one by one: what
-`mirrorlake doctor` shows. Nothing is changed, and no sentence holds a secret."""
+"""The checks of `mirrorlake doctor`: what a topology file needs of this machine, its clusters and
+its lake. They change nothing, and no sentence contains a secret."""
 
 import os
 import platform
@@ -37,11 +37,12 @@ from mirrorlake.spark.java import find_java, java_version
 from mirrorlake.threads import side_by_side
 
 CheckState = Literal["good", "note", "bad"]
-#: Below this much room on the disk of a lake a run is about to stop; below the other one, soon.
+#: Free bytes on the lake's disk: below the first a run is about to stop, below the second soon.
 FULL_BYTES, TIGHT_BYTES = 1 << 30, 10 << 30
-#: The same of files: a lake in a folder has up to 800,000 of commits and small files of a week.
+#: The same for free inodes: a lake in a folder has up to 800,000 files, commits and a week's small
+#: files.
 NO_FILES, FEW_FILES = 10_000, 1_000_000
-#: How long a broker may take to accept a connection, and how many are tried at once.
+#: How long a broker may take to accept a connection, and how many are tried in parallel.
 _CONNECT_SECONDS, _AT_ONCE = 5.0, 16
 _PARTS = ("confluent-kafka", "deltalake", "duckdb", "pyarrow", "pyspark")
 _UNREACHED = "its name has to resolve on this machine, and its port to be open to it"
@@ -60,8 +61,8 @@ _UNTRIED = (
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at. `bad` ends the command with exit code 1, a `note` is worth
-    knowing; `fix` says what to do, and is empty where there is nothing to do."""
+    """The result of one check. `bad` makes the command exit with 1, a `note` is worth knowing;
+    `fix` says what to do, empty if nothing."""
 
     check: str
     subject: str
@@ -71,8 +72,8 @@ class Check:
 
 
 def examined(known: Internals) -> list[Check]:
-    """All checks, those of this machine first. Raises InputError where there is no topology."""
-    from mirrorlake.library.doctor_metrics import metrics_checks  # which is built on this module
+    """Run all checks, those of this machine first. Raises InputError without a topology."""
+    from mirrorlake.library.doctor_metrics import metrics_checks  # which imports this module
 
     flows = known.topology.active_flows()
     checks = [*program_checks(), *lake_checks(known), *cluster_checks(known.connections, flows)]
@@ -95,8 +96,8 @@ def examined(known: Internals) -> list[Check]:
 def _planned(
     known: Internals, flows: Sequence[ResolvedFlow], knows: bool = True
 ) -> tuple[list[Problem], dict[str, int]]:
-    """What `plan` says, and how many topics it has of each flow; without what the lake knows, where
-    that cannot be read."""
+    """The problems that `plan` finds and the number of topics of each flow; with `knows` False
+    planned without the lake."""
     from mirrorlake.library.planning import planned
     from mirrorlake.run.plan import make_plan
 
@@ -110,14 +111,14 @@ def _planned(
         Problem(**{**problem, "flows": tuple(problem["flows"])}) for problem in plan["problems"]
     ]
     for flow in plan["flows"]:
-        if (why := flow["unasked"]) is not None:  # since it answered to `cluster_checks`
+        if (why := flow["unasked"]) is not None:  # although `cluster_checks` got an answer
             sentence, name = f"not checked: {why}", flow["flow"]
             problems.append(Problem("cluster", "refuse", (name,), name, sentence, fix=_UNREACHED))
     return problems, {flow["flow"]: len(flow["topics"]) for flow in plan["flows"]}
 
 
 def program_checks() -> Iterator[Check]:
-    """What is installed here, and whether it works."""
+    """Check which programs are installed, and that they work."""
     versions = ", ".join(f"{name} {_version(name)}" for name in _PARTS)
     where = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     yield Check("versions", "mirrorlake", "good", f"{_version('mirrorlake')}, {where}; {versions}")
@@ -160,7 +161,7 @@ def _version(package: str) -> str:
 
 
 def lake_checks(known: Internals) -> Iterator[Check]:
-    """Whether the lake can be reached, read and written, and how much room there is."""
+    """Check that the lake can be reached, read and written, and how much room it has."""
     place = without_secrets(known.place)
     if known.location.path is None:
         yield Check("lake", place, "note", "in a catalog, which `status` asks; not checked here")
@@ -180,8 +181,7 @@ def lake_checks(known: Internals) -> Iterator[Check]:
 
 
 def folder_checks(root: Place, place: str) -> Iterator[Check]:
-    """Whether a folder of this machine, or the one that it is to lie in, can be written, and has
-    room."""
+    """Check that the lake's folder, or its nearest existing parent, is writable and has room."""
     folder = Path(str(root)).absolute()
     folder = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -200,7 +200,8 @@ def folder_checks(root: Place, place: str) -> Iterator[Check]:
 
 
 def _room_for_files(folder: Path, place: str) -> Iterator[Check]:
-    """A lake is many small files: a disk may have bytes left and no place for one more."""
+    """Check free inodes: a lake is many small files, and a disk may have bytes left but no
+    inode."""
     disk = os.statvfs(folder)
     if disk.f_files and disk.f_favail < FEW_FILES:
         state: CheckState = "bad" if disk.f_favail < NO_FILES else "note"
@@ -209,7 +210,7 @@ def _room_for_files(folder: Path, place: str) -> Iterator[Check]:
 
 
 def cluster_checks(connections: Connections, flows: Collection[ResolvedFlow]) -> Iterator[Check]:
-    """Whether each cluster of the flows answers from here."""
+    """Check that each cluster of the flows answers, and its brokers."""
     for alias in aliases_of(flows):
         began = time.monotonic()
         try:
@@ -228,8 +229,8 @@ def cluster_checks(connections: Connections, flows: Collection[ResolvedFlow]) ->
 
 
 def broker_checks(alias: str, addresses: Collection[tuple[str, int]]) -> Iterator[Check]:
-    """Whether each broker is reached from here at the address by which the cluster names it, which
-    is another than the one of the file."""
+    """Check that each broker can be reached at its advertised address, which may differ from the
+    file's."""
     problems = zip(addresses, side_by_side(_not_reached, addresses, _AT_ONCE), strict=True)
     away = [f"{host}:{port} ({why})" for (host, port), why in problems if why]
     if not away:
@@ -247,7 +248,7 @@ def broker_checks(alias: str, addresses: Collection[tuple[str, int]]) -> Iterato
 
 
 def _not_reached(address: tuple[str, int]) -> str | None:
-    """Why a port takes no connection; None where it does."""
+    """Why a port accepts no connection; None if it does."""
     try:
         socket.create_connection(address, _CONNECT_SECONDS).close()
     except OSError as error:
@@ -261,8 +262,8 @@ def right_checks(
     problems: Sequence[Problem],
     topics: Mapping[str, int] | None = None,
 ) -> Iterator[Check]:
-    """What `plan` says of each flow, rights among it, and of how many of its topics; of those that
-    were not `asked` nothing is known."""
+    """Report per flow the problems that `plan` found, rights included, and its number of topics; a
+    flow that was not `asked` is reported as not checked."""
     for flow in flows:
         if flow not in asked:
             yield Check("flow", flow.name, "bad", "not checked, since a cluster of it failed")
@@ -273,7 +274,7 @@ def right_checks(
             state: CheckState = "bad" if problem.severity == "refuse" else "note"
             yield Check(problem.rule, flow.name, state, problem.sentence, problem.fix)
         if refused:
-            continue  # whose rights were not asked for
+            continue  # its rights were not checked
         count = (topics or {}).get(flow.name)
         if count == 0:
             yield Check("topics", flow.name, "note", "no topic that is shown matches", _UNSEEN)

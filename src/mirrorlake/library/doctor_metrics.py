@@ -1,5 +1,5 @@
-"""What `mirrorlake doctor` says of the `metrics` block: the address that is served, and the
-collector that metrics are sent to."""
+"""The checks of `mirrorlake doctor` for the `metrics` block: the address that a run serves, and the
+collector that it sends metrics to."""
 
 import socket
 from collections.abc import Iterator
@@ -11,14 +11,14 @@ from mirrorlake.config.metrics import Metrics, Otlp, split_address
 from mirrorlake.extras import installed, missing
 from mirrorlake.library.doctor import Check
 
-#: How long a collector may take to accept a connection.
+#: How long a collector may take to accept a connection, seconds.
 _CONNECT_SECONDS = 5.0
 _PORTS = {"http": 80, "https": 443}
 
 
 def metrics_checks(metrics: Metrics) -> Iterator[Check]:
-    """Whether the address at which a run serves metrics can be listened at, and whether the
-    collector that it sends them to takes a connection; nothing is sent."""
+    """Check that a run can listen at its metrics address, and that its collector accepts a
+    connection; nothing is sent."""
     if metrics.address is not None:
         yield _served(metrics.address)
     if metrics.otlp is not None:
@@ -64,7 +64,7 @@ def _sent(otlp: Otlp) -> Check:
 
 
 def _can_send() -> bool:
-    """MLflow brings OpenTelemetry without its exporters."""
+    """Whether the exporter is installed: MLflow brings OpenTelemetry without its exporters."""
     try:
         return find_spec("opentelemetry.exporter.otlp.proto.http") is not None
     except ImportError:

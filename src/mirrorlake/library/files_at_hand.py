@@ -1,4 +1,4 @@
-"""A catalog's own tables for answers without a session, where their files are at hand."""
+"""A catalog's own tables, read without a session if their files are accessible."""
 
 import logging
 from pathlib import Path
@@ -16,10 +16,10 @@ logger = logging.getLogger(__name__)
 
 
 class FilesAtHand:
-    """The tables of a schema, as far as the process that writes them has noted where they lie.
+    """The tables of a schema whose file locations the writing process has noted.
 
     Attributes:
-        why_not: why there is no reader, where `reader` gave none.
+        why_not: why `reader` is None.
     """
 
     def __init__(self, location: Location, directory: Path) -> None:
@@ -31,7 +31,7 @@ class FilesAtHand:
 
     @property
     def reader(self) -> "CatalogReader | None":
-        """The tables as of now; None where their files are not at hand, which is logged."""
+        """The tables as of now; None, and logged, if their files are not accessible."""
         try:
             noted = self._noted()
             if self._reader is None or self._reader.noted != noted:
@@ -59,7 +59,7 @@ class FilesAtHand:
         return noted
 
     def _opened(self, noted: NotedFiles) -> "CatalogReader":
-        from mirrorlake.lake.catalog_reader import CatalogReader  # DuckDB's import takes time
+        from mirrorlake.lake.catalog_reader import CatalogReader  # importing DuckDB takes time
 
         assert self._checkpoints is not None
         return CatalogReader(noted.files, self._checkpoints, noted.ids)

@@ -1,5 +1,5 @@
-"""The smallest topology file for two clusters, tried on both before it is written: what
-`mirrorlake init` makes."""
+"""The minimal topology file of `mirrorlake init` for two clusters, tried on both before it is
+written."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,14 +22,14 @@ _LOGIN = (
     "; for a cluster that wants TLS or a login say how by --source-security or --target-security, "
     "such as protocol=SASL_SSL (docs/security.md)"
 )
-#: Keys of a security block that hold a secret, or may: none is written but as a reference.
+#: Keys of a security block that may hold a secret; they are written only as references.
 _SECRET = ("password", "client_secret", "key_password", "key_file")
 
 
 @dataclass(frozen=True)
 class End:
-    """One cluster of a flow: its alias, `host:port` of one broker of it or more, and its security
-    block, of which no secret is more than a reference to one."""
+    """One cluster of a flow: its alias, `host:port` of one or more brokers, and its security block,
+    in which secrets are references."""
 
     alias: str
     bootstrap_servers: str
@@ -37,16 +37,15 @@ class End:
 
     @property
     def block(self) -> dict[str, Any]:
-        """What the file says of it."""
+        """The cluster's block in the file."""
         security = {"security": dict(self.security)} if self.security else {}
         return {"bootstrap_servers": self.bootstrap_servers, **security}
 
 
 @dataclass(frozen=True)
 class FirstFile:
-    """A topology with one flow, as the text of its file; and what its clusters answered: their ids
-    by alias, and the source's topics that the flow mirrors. Both are empty before they were
-    asked."""
+    """A topology with one flow, as the text of its file, and the clusters' answers: their ids by
+    alias, and the source's topics that the flow mirrors. Both are empty before `tried`."""
 
     text: str
     flow: ResolvedFlow
@@ -56,13 +55,13 @@ class FirstFile:
 
     @property
     def variables(self) -> set[str]:
-        """The environment variables that it needs."""
+        """The environment variables that the file needs."""
         return variables(self.text)
 
 
 def first_file(source: End, target: End, topics: str) -> FirstFile:
-    """The file for a flow of all topics that match one of the patterns, with commas between them.
-    Raises TopologyError for what cannot be run."""
+    """Make the file for a flow of all topics that match one of the comma-separated patterns. Raises
+    TopologyError for an invalid topology."""
     content: dict[str, Any] = {
         "clusters": {end.alias: end.block for end in (source, target)},
         "lake": {"path": "./lake"},
@@ -82,8 +81,8 @@ def first_file(source: End, target: End, topics: str) -> FirstFile:
 
 
 def security_of(given: Iterable[str], option: str) -> dict[str, str]:
-    """A security block of texts KEY=VALUE, as an option has them. Raises InputError for what is
-    none, and for a secret in clear, which is not repeated."""
+    """Parse a security block from an option's KEY=VALUE texts. Raises InputError for an invalid
+    text, and for a secret in plain text, which the message does not repeat."""
     block: dict[str, str] = {}
     for text in given:
         key, equals, value = text.partition("=")
@@ -108,7 +107,7 @@ def _is_no_secret(key: str, value: str) -> bool:
 
 
 def tried(file: FirstFile, connect: Callable[[Topology], Connections] = Connections) -> FirstFile:
-    """Ask both clusters, and change nothing.
+    """Connect to both clusters and complete the file's answers; change nothing.
 
     Raises:
         ClusterUnusable: one does not answer, or refuses us.

@@ -1,5 +1,5 @@
-"""The flows of a lake, and what can be asked of one; and what each part of an open lake stands on.
-What is a table is a DataFrame."""
+"""The flows of a lake, and the base class of the parts of an open lake. Tables are returned as
+DataFrames."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class UnknownFlow(TopologyError, KeyError):
-    """Raised for a flow that is neither in the topology file nor, without one, in the lake; a
-    KeyError too."""
+    """Raised for a flow that is not in the topology file or, without one, not in the lake. Also a
+    KeyError."""
 
-    __str__ = Exception.__str__  # KeyError would put it into quotes
+    __str__ = Exception.__str__  # KeyError would quote it
 
 
 @store_in_words
 class OpenFlow:
-    """One flow of a lake, what became of its records, and how late they were.
+    """One flow of a lake: its lag, its latency, and what became of its records.
 
     A flow that the lake does not know raises TopologyError.
 
@@ -49,42 +49,43 @@ class OpenFlow:
 
     @property
     def enabled(self) -> bool | None:
-        """Whether the topology file says so; None where the lake was opened without one."""
+        """Whether the flow is enabled in the topology file; None if the lake was opened without
+        one."""
         known = self._internals
         return known.topology.flows[self.name].enabled if known.has_topology else None
 
     def lag(self) -> "DataFrame":
-        """The newest sample of each partition: how far source, stage and target are.
+        """Return the newest sample of each partition: how far source, stage and target are.
 
         Returns:
-            The flow's rows of the view `replication_lag`: ends are offsets, `lag_records` records,
-            `lag_seconds` how long the first record that is not on the target has waited, in
-            seconds.
+            The flow's rows of the view `replication_lag`: ends are offsets, `lag_records` counts
+            records, `lag_seconds` is the time that the first record not yet at the target has
+            waited, in seconds.
         """
         return self._rows("replication_lag")
 
     def latency(self) -> "DataFrame":
-        """How late records were, for each minute and topic.
+        """Return how late records were, per minute and topic.
 
         Returns:
-            The flow's rows of the view `replication_latency`: `landing_*_ms` until the stage,
-            `replication_*_ms` until the target, both from the records' timestamps, in milliseconds.
+            The flow's rows of the view `replication_latency`, in milliseconds from the records'
+            timestamps: `landing_*_ms` to the stage, `replication_*_ms` to the target.
         """
         return self._rows("replication_latency")
 
     def staged_only(self) -> "DataFrame":
-        """What the lake holds and the target never got: topic, partition, first_offset, last_offset
-        (inclusive) and record_count."""
+        """Return what the lake holds and the target never got: topic, partition, first_offset,
+        last_offset (inclusive) and record_count."""
         return self._internals.tables.query("divergence_of", flow=self.name)
 
     def never_staged(self) -> "DataFrame":
-        """What the source had at the newest sample and the lake had not: topic, partition,
+        """Return what the source had at the newest sample and the lake had not: topic, partition,
         first_offset, last_offset (inclusive) and sampled_at."""
         return self._internals.tables.query("never_staged", flow=self.name)
 
     def divergence(self) -> Divergence:
-        """What `staged_only` and `never_staged` find, as rows: what an unclean failover leaves
-        behind. Raises LakeError where there is no lake."""
+        """Return the rows of `staged_only` and `never_staged`: what an unclean failover leaves
+        behind. Raises LakeError if there is no lake."""
         self._internals.check_there()
         return Divergence.from_document(
             {"flow": self.name, **divergence_of(self._internals.reader, self.name)}
@@ -100,19 +101,20 @@ class OpenFlow:
         since: "datetime | None" = None,
         reverse: bool = False,
     ) -> "Trace":
-        """One record's life: written, landed, produced, read; what held it up, and where it is now.
+        """Return one record's life: written, landed, produced, read; what delayed it, and where it
+        is now.
 
         Args:
             topic: named as at the source; with `reverse`, as at the target.
             partition, offset: of the record; with `reverse`, at the target.
-            key: instead of them, the newest staged record with this key: text, or hexadecimal
-                digits behind 0x.
-            since: with a key, only records with a timestamp since.
+            key: instead of these, the newest staged record with this key: text, or hexadecimal
+                digits after 0x.
+            since: with `key`, only records with a timestamp since then.
             reverse: partition and offset are those of the target.
 
         Raises:
-            UnknownOffset: the flow has never seen the partition, or the target offset is no record
-                of it.
+            UnknownOffset: the flow has never seen the partition, or the target offset is not one of
+                its records.
             InputError: no record has the key, or neither a place nor a key was given.
         """
         from mirrorlake.library.tracing import traced
@@ -128,8 +130,8 @@ class OpenFlow:
 
 
 class Flows(Mapping[str, OpenFlow]):
-    """Flows by name: those of the topology file, in its order; without one, those that the lake
-    knows."""
+    """Flows by name: those of the topology file, in its order, or without a file those in the
+    lake."""
 
     def __init__(self, internals: Internals) -> None:
         self._internals = internals
@@ -147,7 +149,7 @@ class Flows(Mapping[str, OpenFlow]):
         return len(self._names())
 
     def enabled(self) -> list[OpenFlow]:
-        """Those that are enabled. Raises TopologyError where none of the topology file is."""
+        """The enabled flows. Raises TopologyError if the topology file has none."""
         if self._internals.has_topology:
             self._internals.topology.some_flows()
         return [flow for flow in self.values() if flow.enabled]
@@ -168,13 +170,12 @@ class Flows(Mapping[str, OpenFlow]):
 
 
 class Opened:
-    """A lake as it was opened, and its flows."""
+    """An open lake's internals and its flows: the base class of its parts."""
 
     def __init__(self, internals: Internals) -> None:
         self.internals = internals
 
     @cached_property
     def flows(self) -> Flows:
-        """The flows by name: those of the topology file, or without one those that the lake
-        knows."""
+        """The flows by name: those of the topology file, or without a file those in the lake."""
         return Flows(self.internals)

@@ -1,5 +1,5 @@
-"""What the library answers about positions: those of consumer groups, where they lead to, and what
-moved them. Pure."""
+"""The library's answers about positions of consumer groups: where they stand, what they translate
+to, and how they were moved. Pure."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,18 +12,18 @@ _UNCHANGED = ", a dry run: nothing was changed"
 
 @dataclass(frozen=True)
 class Position(Answer):
-    """The next offset to be read of a partition of the other cluster.
+    """The next offset to read of a partition on the other cluster.
 
         lake.translate("east->west", "orders", 0, 42).offset
 
     Attributes:
-        topic: its name there.
-        partition: the same as where the position came from.
-        offset: reading from here skips no record, and repeats none.
-        exact: False means not replicated yet: `offset` is then the highest safe position, from
-            which records are read again and none is missed. Or the source has another log now than
-            the one that was mirrored, in which the position means nothing.
-        reason: why it is not exact; None where it is.
+        topic: the topic's name there.
+        partition: the same as in the given position.
+        offset: reading from here skips no record and, if `exact`, repeats none.
+        exact: if False, the position is not replicated yet and `offset` is the highest safe one,
+            from which records are read again and none is missed; or the source's log is no longer
+            the mirrored one, and the position means nothing in it.
+        reason: why it is not exact; None if it is.
     """
 
     topic: str
@@ -38,7 +38,7 @@ class Position(Answer):
 
 @dataclass(frozen=True)
 class Groups(Answer):
-    """Where the consumer groups of a flow stand on both sides.
+    """The positions of a flow's consumer groups on both sides.
 
         for row in lake.groups("east->west", ["billing"]).groups: print(row)
 
@@ -48,13 +48,14 @@ class Groups(Answer):
         untold: why a cluster may have more groups than it reported.
         errors: why a group was not reported, by group.
         not_mirrored: groups that no command moves, with the reason.
-        topics_waiting: topics that lead nowhere until an operator decides, with the reason.
-        groups: a row for each group and partition. Positions are the next offset to be read, lags
-            are records, None is not known; `read_again_at_most` are the records that would come
-            twice if it failed over now, and `gone_at_most` those that it has not read and that are
-            not at the target any more; a position that has no counterpart at the target has none of
-            these; `reads_uncommitted`: at the target it stands behind records that are not
-            committed, so it reads such.
+        topics_waiting: topics whose positions translate to none until an operator decides, with the
+            reason.
+        groups: a row per group and partition. Positions are the next offset to read, lags count
+            records, None is not known. `read_again_at_most`: records that the group would read
+            twice after a failover now; `gone_at_most`: records that it has not read and that are
+            gone from the target; both are None for a position without a counterpart at the target.
+            `reads_uncommitted`: its position at the target lies behind uncommitted records, so it
+            reads such records.
     """
 
     flow: str
@@ -68,7 +69,7 @@ class Groups(Answer):
 
     @property
     def complete(self) -> bool:
-        """Whether both sides reported everything, and no topic waits."""
+        """Whether both sides reported everything and no topic waits."""
         is_reported = (
             self.source_unreachable is None and self.target_unreachable is None and not self.untold
         )
@@ -76,22 +77,22 @@ class Groups(Answer):
 
     @property
     def headline(self) -> tuple[str, bool]:
-        """The flow, and which side was not asked."""
+        """The flow, and which sides did not answer."""
         unasked = filter(None, (self.source_unreachable, self.target_unreachable))
         return "; ".join([f"flow {self.flow}", *unasked]), self.complete
 
 
 @dataclass(frozen=True)
 class Divergence(Answer):
-    """What a flow's target never got; offsets are inclusive.
+    """Records that a flow's target never got; offsets are inclusive.
 
         lake.flows["east->west"].divergence().staged_only
 
     Attributes:
         flow: the flow.
-        staged_only: what the lake holds: topic, partition, first_offset, last_offset and
+        staged_only: those that the lake has: topic, partition, first_offset, last_offset and
             record_count.
-        never_staged: what the lake has not either: topic, partition, first_offset, last_offset and
+        never_staged: those that the lake lacks too: topic, partition, first_offset, last_offset and
             sampled_at.
     """
 
@@ -119,13 +120,12 @@ class Moves(Answer):
         complete: nothing is left.
         origin_unreachable: why the cluster that the groups leave was not asked; None when it
             answered.
-        drained: how far each flow was caught up before.
-        groups: a row for each group and partition, from where to where, and what was `done`.
+        drained: how far each flow was caught up first.
+        groups: a row per group and partition: the positions on both sides, and what was `done`.
         warnings: what to know before consumers start, a sentence each.
-        left: what is not as it should be, a sentence each; what was done stays done when it is
-            called again.
-        staged_only, never_staged: what never reached the target, where the origin did not answer;
-            else None.
+        left: what is not as it should be, a sentence each; calling again keeps what was done.
+        staged_only, never_staged: records that never reached the target, if the origin did not
+            answer; else None.
     """
 
     flow: str
@@ -141,7 +141,8 @@ class Moves(Answer):
     never_staged: Rows | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as plain mappings and lists; what was not asked for is left out."""
+        """The answer as plain mappings and lists, without `staged_only` and `never_staged` if they
+        are None."""
         unasked = {"staged_only", "never_staged"} if self.staged_only is None else set()
         return {name: value for name, value in super().to_dict().items() if name not in unasked}
 
@@ -154,7 +155,7 @@ class Moves(Answer):
 
 @dataclass(frozen=True)
 class Migrated(Answer):
-    """What `migrate` did, or would do, about a wave of groups.
+    """What `migrate` did with a wave of groups, or would do.
 
         lake.migrate("east->west", topics="orders", groups="billing", dry_run=True).left
 
@@ -163,8 +164,8 @@ class Migrated(Answer):
         rollback: from our copies to MirrorMaker 2's.
         dry_run: nothing was changed.
         complete: nothing is left.
-        groups: a row for each group and partition, from where to where, whether that is `exact`,
-            the `method` that located it, and what was `done`.
+        groups: a row per group and partition: the positions on both topics, whether the translation
+            is `exact`, the `method` that located it, and what was `done`.
         left: what is not as it should be, a sentence each.
     """
 

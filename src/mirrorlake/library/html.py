@@ -1,17 +1,17 @@
-"""Answers as HTML, for notebooks: every text is shown as it is. Pure."""
+"""Answers as HTML for notebooks; all text is escaped. Pure."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from html import escape
 
-#: Rows that a table shows; its last line says how many there are.
+#: The most rows that a table shows; a last line then says how many there are.
 SHOWN_ROWS = 100
 
 
 def table(
     rows: Sequence[Mapping[str, object]], title: str = "", columns: Sequence[str] | None = None
 ) -> str:
-    """Rows as a table; `columns` are those shown, all of the rows' for None."""
+    """Rows as a table of `columns`; None for all columns of the rows."""
     caption = f"<b>{escape(title)}</b>" if title else ""
     if not rows:
         return f"<p>{caption}{': ' if title else ''}no rows</p>"
@@ -24,19 +24,19 @@ def table(
 
 
 def sentences(lines: Sequence[str], title: str) -> str:
-    """Sentences as a list below a title; nothing without some."""
+    """Sentences as a list below a title; empty if there are none."""
     listed = "".join(f"<li>{escape(line)}</li>" for line in lines)
     return f"<div><b>{escape(title)}</b><ul>{listed}</ul></div>" if listed else ""
 
 
 def heading(text: str, good: bool = True) -> str:
-    """A sentence that stands above all else, red where it is not good."""
+    """A sentence as a heading, red if not `good`."""
     style = "" if good else ' style="color:#c0392b"'
     return f"<p><b{style}>{escape(text)}</b></p>"
 
 
 def cell_text(value: object) -> str:
-    """A value as tables show it."""
+    """The text of a value in a table."""
     if value is None:
         return "-"
     if isinstance(value, float):

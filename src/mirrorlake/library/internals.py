@@ -1,8 +1,7 @@
-"""What stands behind an open lake: the topology, the clusters, the session and the tables, each
-made when first needed.
+"""The state behind an open lake: topology, clusters, session and tables, each made when first
+needed.
 
-No part of the library's face: parts of mirrorlake that stand on it reach below by this, and nothing
-else should.
+Not part of the public API: only mirrorlake's own modules may use it.
 """
 
 import sys
@@ -33,17 +32,16 @@ from mirrorlake.library.session_start import SessionStart
 from mirrorlake.native.selfcheck import problem as native_problem
 from mirrorlake.no_pandas import leave_pandas_out
 
-if TYPE_CHECKING:  # answers without Spark come by this module too
+if TYPE_CHECKING:  # answers without Spark import this module too
     from pyspark.sql import SparkSession
 
-#: What answers: by default DuckDB, for a lake at a path, and for a catalog's own tables where their
-#: files are at hand; else Spark, or the SQL warehouse that the topology file names.
+#: The engines for queries. The default is DuckDB for a lake at a path, and for a catalog's own
+#: tables if their files are accessible; else the topology file's SQL warehouse, or Spark.
 ENGINES = ("spark", "duckdb")
 
 
 class Internals:
-    """Made by `open`. `config` is the topology file, None for a lake that was named by its
-    place."""
+    """Made by `open`. `config` is the topology file, None if the lake was opened by its place."""
 
     def __init__(
         self,
@@ -65,13 +63,13 @@ class Internals:
         self.directory = directory
         self.config = config
         self.read_only = read_only
-        # Whether no caller reads tables by Spark's own words: a session of a lake in a folder then
-        # needs no jar.
+        # Whether no caller reads tables through Spark SQL: a session for a lake in a folder then
+        # needs no Delta jar.
         self.by_files = False
-        self.short = True  # a session that answers and ends; `run` says otherwise before it is made
-        # gets a line for what making a session does once on a machine
+        self.short = True  # whether the session is short-lived; `run` sets it before one is made
+        # gets a line for each one-time step of making a session on a machine
         self.say: Callable[[str], None] | None = None
-        self.progress: Progress | None = None  # of `run`, for who watches it
+        self.progress: Progress | None = None  # the progress of `run`, for display
         self._start: SessionStart | None = None
         self._topology = topology
         self._given = spark
@@ -83,12 +81,12 @@ class Internals:
 
     @property
     def place(self) -> str:
-        """Where the lake is, as sentences say it: its folder as it was given, or catalog.schema."""
+        """Where the lake is, for sentences: its folder as given, or catalog.schema."""
         return self.location.path or f"{self.location.catalog}.{self.location.schema_name}"
 
     @property
     def topology(self) -> Topology:
-        """The topology. Raises InputError where there is none."""
+        """The topology. Raises InputError if the lake was opened without one."""
         if self._topology is None:
             raise InputError(
                 "this lake was opened by its place, and only the topology file says which flows "
@@ -99,12 +97,13 @@ class Internals:
 
     @cached_property
     def connections(self) -> Connections:
-        """The clusters. Raises InputError where there is no topology."""
+        """The clusters. Raises InputError without a topology."""
         return Connections(self.topology)
 
     @cached_property
     def spark(self) -> "SparkSession":
-        """The session that was given, the one there is, or a local one. Raises MissingJava."""
+        """The session that was passed in, else the active one, else a local one. Raises
+        MissingJava."""
         if self._given is not None:
             return self._given
         start, progress = self._start, self.progress
@@ -114,22 +113,22 @@ class Internals:
 
     @property
     def session_there(self) -> bool:
-        """Whether `spark` is there without waiting."""
+        """Whether `spark` is available without waiting."""
         return self._given is not None or "spark" in self.__dict__
 
     @property
     def starts_session(self) -> bool:
-        """Whether this process would have to start one for `spark`."""
+        """Whether `spark` would have to start a session in this process."""
         from mirrorlake.spark.home import starts_its_own
 
         return not self.session_there and starts_its_own()
 
     def later_session(self) -> SessionStart | None:
-        """The session, if this process has to start it, which begins in the background or once
-        `spark` is asked for."""
+        """The start of the session, if this process has to start one: in the background by `begin`,
+        or when `spark` is first used. None if a session is there already."""
         if not self.starts_session:
             return None
-        if self._start is None or self._start.failed:  # why may be mended
+        if self._start is None or self._start.failed:  # its cause may be gone now
             self._start = SessionStart(self._opened)
         return self._start
 
@@ -142,13 +141,13 @@ class Internals:
         there = SparkSession.getActiveSession() is not None
         session = open_session(self.say, self.short, self._needs_delta())
         if not there and in_kernel():
-            # a DataFrame then shows its rows inline
+            # makes DataFrames show their rows inline
             session.conf.set("spark.sql.repl.eagerEval.enabled", "true")
         return session
 
     def in_a_command(self) -> None:
-        """Nothing in this process but a command uses the lake: no caller reads tables by Spark's
-        own words, or hands Arrow what is of pandas."""
+        """Declare that only a command uses the lake in this process: no caller reads tables through
+        Spark SQL, or passes pandas objects to Arrow."""
         self.by_files = True
         leave_pandas_out()
 
@@ -157,7 +156,7 @@ class Internals:
         if not self.by_files or not self._is_folder or self.engine == "spark":
             return True
         root = self.root
-        if root.in_store:  # whose tables no session reads; the JVM would wait for each of them
+        if root.in_store:  # no session reads its tables, and opening each would delay the JVM
             return False
         return native_problem() is not None or not all(
             why_not_by_hand((root / table).delta(without_files=True)) is None
@@ -173,18 +172,18 @@ class Internals:
 
     @property
     def tables_there(self) -> bool:
-        """Whether `tables` is there without asking for anything."""
+        """Whether `tables` is open already."""
         return "tables" in self.__dict__
 
     @property
     def deployment(self) -> Deployment:
-        """The lake's tables and the clusters, with a log of events. Raises LakeError."""
+        """The lake's tables and the clusters, with an event log. Raises LakeError."""
         return Deployment.opened(self.tables, self.connections)
 
     @property
     def stored_id(self) -> str | None:
-        """The identity that the lake says of itself (lake/identity.py), without a session where
-        files are at hand; None where it has none, or is not there."""
+        """The identity stored in the lake (lake/identity.py), read without a session if the files
+        are accessible; None if there is no lake or it has none."""
         if self.location.path is None:
             reader = self._files.reader
             return self.tables.stored_id if reader is None else reader.lake_id
@@ -194,20 +193,20 @@ class Internals:
 
     @property
     def absence(self) -> LakeError | None:
-        """The error where there is no lake at the path; of a catalog's own tables nothing is
-        asked. By the topology file one that is not there is read as an empty one."""
+        """The error to raise if there is no lake at the path; a catalog's own tables are not
+        checked. Opened by the topology file, a missing lake reads as an empty one."""
         there = not self._is_folder or has_table(self.root, "records")
         return None if there else no_lake(self.root)
 
     def check_there(self) -> None:
-        """Raises LakeError where there is no lake: what looks for something, or deletes, would find
-        nothing, and be done."""
+        """Raises LakeError if there is no lake: a search or deletion would otherwise find nothing
+        and succeed."""
         if (absence := self.absence) is not None:
             raise absence
 
     @property
     def writable(self) -> Lake:
-        """The lake to append to: one that is there already. Raises LakeError, InputError."""
+        """The lake to append to, which must exist. Raises LakeError, InputError."""
         if self.location.path is not None and self._without_session() and not self.tables_there:
             if self.read_only:
                 raise LakeError("the lake was opened read-only; open it by the topology file")
@@ -218,16 +217,16 @@ class Internals:
 
     @property
     def reader(self) -> Reader:
-        """The tables as of now, to be read by the lake's engine.
+        """The tables as of now, read by the lake's engine.
 
-        Raises InputError where that cannot read them, LakeError where there are none.
+        Raises InputError if the engine cannot read them, LakeError if there are none.
         """
         return (self.sessionless if self._without_session() else None) or self.tables
 
     @property
     def sessionless(self) -> Reader | None:
-        """The tables as of now, read without a session whatever the engine is; None where only a
-        session can."""
+        """The tables as of now, read without a session whatever the engine; None if only a session
+        can read them."""
         if not self._is_folder:
             return (None if self.engine == "duckdb" else self.warehouse) or self._files.reader
         self._duck.refresh()
@@ -235,13 +234,12 @@ class Internals:
 
     @property
     def warehouse(self) -> Reader | None:
-        """The tables as the SQL warehouse has them that the topology file names; None without
-        one."""
+        """The tables, read by the topology file's SQL warehouse; None without one."""
         return None if self.location.warehouse is None else self._warehouse
 
     @cached_property
     def root(self) -> Place:
-        """Where a lake at a path or URL is: references of its options are resolved once. Raises
+        """The place of a lake at a path or URL; references in its options are resolved once. Raises
         LakeError, TopologyError."""
         return lake_place(self.location, self.directory)
 
@@ -251,7 +249,7 @@ class Internals:
 
     @cached_property
     def _duck(self) -> Reader:
-        from mirrorlake.lake.duck import DuckLake  # who reads by Spark does without
+        from mirrorlake.lake.duck import DuckLake  # reading by Spark does not need DuckDB
 
         root = self.root
         if self._topology is None and not has_table(root, "records"):
@@ -276,7 +274,7 @@ class Internals:
 
 
 def in_kernel() -> bool:
-    """Whether this process is the kernel of a notebook: Jupyter's, or VS Code's."""
+    """Whether this process is a notebook's kernel: Jupyter's, or VS Code's."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return getattr(shell, "kernel", None) is not None

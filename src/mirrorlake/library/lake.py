@@ -1,4 +1,4 @@
-"""An open lake: what the library, the command line and the notebooks ask, and what they do."""
+"""An open lake: what the library, the command line and the notebooks query and do."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -19,15 +19,15 @@ from mirrorlake.run.status import read_status
 
 @store_in_words
 class OpenLake(Queries, Positions, Resends):
-    """A lake, opened by `mirrorlake.open`: its flows, its tables, and what can be done with them.
+    """A lake opened by `mirrorlake.open`: its flows, its tables, and the operations on them.
 
         lake = mirrorlake.open("mirrorlake.yml")
         lake.run(once=True), lake.status().healthy, lake.rows("SELECT * FROM replication_lag")
 
-    Offsets are positions as Kafka commits them: the next offset to be read. A flow is named
-    `source->target`; one that is unknown raises TopologyError, a KeyError too. What needs the
-    clusters, or writes, needs a lake that was opened by its topology file, and raises InputError
-    otherwise. `internals` is for parts of mirrorlake itself.
+    Offsets are positions as Kafka commits them: the next offset to read. A flow is named
+    `source->target`; an unknown one raises TopologyError, which here is a KeyError too. Methods
+    that need the clusters, or write, raise InputError unless the lake was opened by its topology
+    file. `internals` is for mirrorlake's own modules.
     """
 
     def __repr__(self) -> str:
@@ -42,14 +42,14 @@ class OpenLake(Queries, Positions, Resends):
         source: str | None = None,
         dry_run: bool = False,
     ) -> Forgotten:
-        """Delete the staged records of topics that a predicate picks, as far as no flow needs them
-        any more (docs/forget.md). Source and target keep theirs.
+        """Delete staged records of topics that match a predicate and that no flow needs any more
+        (docs/forget.md). Source and target keep theirs.
 
         Args:
-            topic: one or more, named as at the source.
+            topic: one or more topics, named as at the source.
             where: the predicate, in Spark's SQL, over the columns of `records`.
-            source: the alias of the source cluster; needed where topics of several have the name.
-            dry_run: only count.
+            source: the alias of the source cluster; required if several clusters have such a topic.
+            dry_run: count only.
 
         Raises:
             InputError: the predicate cannot be run, or a topic is not staged.
@@ -59,7 +59,7 @@ class OpenLake(Queries, Positions, Resends):
         from mirrorlake.forget.forget import forget  # which needs Spark
 
         self.internals.check_there()
-        self.internals.by_files = False  # by Spark the predicate is about a table of Delta
+        self.internals.by_files = False  # Spark then evaluates the predicate on a Delta table
         topics = [topic] if isinstance(topic, str) else list(topic)
         deployment = self.internals.deployment
         kept = deployment.connections.topology.maintain.vacuum_hours
@@ -68,10 +68,10 @@ class OpenLake(Queries, Positions, Resends):
         )
 
     def status(self) -> Status:
-        """How the replication is: flows, lag, open incidents and alerts.
+        """Return the state of the replication: flows, lag, open incidents and alerts.
 
-        Without a topology file it is read from the tables alone: neither clusters are asked nor
-        laws checked. Where there is no lake yet, or no flow has ever begun in it, it is not
+        Without a topology file it is read from the tables alone: no cluster is asked, and no law
+        checked. If there is no lake yet, or no flow has ever begun in it, the status is not
         healthy, and `attention` says so.
         """
         known = self.internals
@@ -81,13 +81,13 @@ class OpenLake(Queries, Positions, Resends):
         reader = known.reader
         document = read_status(reader, connections, lake_id)
         absence = None if reader.held("records") is not None else known.absence
-        if absence is not None:  # nothing was looked at that could be healthy
+        if absence is not None:  # an absent lake must not count as healthy
             document |= {"healthy": False, "attention": [str(absence)]}
         return Status.from_document(document)
 
     def plan(self, flows: Sequence[str] | None = None) -> Plan:
-        """Everything that `run` would do to the targets, without doing it. Asks the clusters; needs
-        no session.
+        """Return everything that `run` would do to the targets, without doing it. Asks the
+        clusters; needs no session.
 
         Args:
             flows: only these; all that are enabled for None.
@@ -99,8 +99,8 @@ class OpenLake(Queries, Positions, Resends):
         return planned(self.internals, flows)
 
     def doctor(self) -> Rows:
-        """All that the topology file needs of this machine, its clusters and its lake, looked at
-        one by one: check, subject, state (good, note, bad), sentence, fix. Changes nothing.
+        """Check one by one what the topology file needs of this machine, its clusters and its lake.
+        Changes nothing. Returns rows of check, subject, state (good, note, bad), sentence and fix.
 
         Raises:
             InputError: the lake was opened by its place, without a topology file.
@@ -121,34 +121,34 @@ class OpenLake(Queries, Positions, Resends):
         metrics: str | None = None,
         standby: bool = False,
     ) -> Rows:
-        """Replicate: land, produce, and keep topics, groups and ACLs alike. Blocks; recorded as a
-        run of MLflow.
+        """Replicate: land, produce, and keep topics, groups and ACLs in sync. Blocks; is recorded
+        as an MLflow run.
 
-        A process that is there to run flows begins with this: the local session that an answer
-        makes is one for answers.
+        Call this first in a process that runs flows: a local session made by an earlier query is
+        configured for queries.
 
         Args:
             flows: only these; all that are enabled for None.
-            once: end at the end offsets seen at the start; else it ends by `stop`, and follows
-                edits of the file.
-            report: called after each batch, in the flow's thread, with what was produced so far.
-            stop: set it to end; batches in hand are finished. For None an interrupt (Ctrl-C, a
-                notebook's stop) does.
+            once: end at the end offsets seen at the start. Otherwise it runs until `stop` and takes
+                over edits of the file.
+            report: called after each batch, in the flow's thread, with the totals so far.
+            stop: set it to end after the current batches. If None, an interrupt (Ctrl-C, a
+                notebook's stop) ends the run.
             reader: how tasks read the stage: auto, files or rows.
             register: call `register` before the first record.
-            metrics: HOST:PORT to serve Prometheus at; that of the file for None.
-            standby: only stand by: work where another process of the file has worked
+            metrics: HOST:PORT to serve Prometheus metrics at; None for the file's.
+            standby: only stand by, and take over the work of another process of the file
                 (`availability: kafka`).
 
         Returns:
             flow, records, batches and short_batches of each flow.
 
         Raises:
-            TopologyError: flows must not run; nothing was done.
+            TopologyError: the flows must not run; nothing was done.
             ClusterUnusable, LakeError, LeaseTaken: a cluster or the lake cannot be used, or another
-                process runs it.
-            ReplicationError: what an operator has to decide about, after all else has ended; or it
-                was stopped before the end that `once` names.
+                process runs the flows.
+            ReplicationError: an operator has to decide, and all other work has ended; or a run with
+                `once` was stopped before its end.
         """
         from mirrorlake.library.replicating import replicated
 
@@ -165,13 +165,14 @@ class OpenLake(Queries, Positions, Resends):
         )
 
     def register(self) -> Registered:
-        """Give the tables of a lake at a path or URL, and the views over them, their names in the
-        catalog and schema of the topology file; views of another version are altered. What is
-        there stays, with what was granted on it.
+        """Register the tables of a lake at a path or URL, and the views over them, in the catalog
+        and schema of the topology file. Views of another version are altered; existing tables and
+        views stay, with their grants.
 
         Raises:
             InputError: the topology file names no catalog.
-            LakeError: a name is another table's, the catalog refuses one, or is not there.
+            LakeError: another table has one of the names, or the catalog refuses one or does not
+                exist.
         """
         from mirrorlake.library.registering import registered
 
@@ -184,7 +185,7 @@ class OpenLake(Queries, Positions, Resends):
         partition: int | None = None,
         kind: str | None = None,
     ) -> Rows:
-        """What waits for a decision, oldest first, each with its `choices`: a mapping of choice to
+        """Return the open incidents, oldest first, each with its `choices`: a mapping of choice to
         meaning.
 
         Args:
@@ -204,20 +205,21 @@ class OpenLake(Queries, Positions, Resends):
         partition: int | None = None,
         kind: str | None = None,
     ) -> Rows:
-        """Decide all such incidents that offer a choice; a process that runs the flow takes notice.
+        """Decide all matching incidents that offer the choice; a process that runs the flow picks
+        it up.
 
         Args:
-            choice: one of the incidents' `choices`.
+            choice: one of the `choices` of the incidents.
             flow, topic, partition, kind: only such ones; None is any.
 
         Returns:
             The incidents that were decided.
 
         Raises:
-            InputError: there is none that offers the choice.
+            InputError: no matching incident offers the choice.
             LakeError: there is no lake.
-            ClusterUnreachable, ReplicationError: a choice that needs the clusters cannot be carried
-                out.
+            ClusterUnreachable, ReplicationError: the choice needs the clusters and cannot be
+                carried out.
         """
         self.internals.check_there()
         wanted = Wanted(flow, topic, partition, kind)
@@ -230,13 +232,13 @@ class OpenLake(Queries, Positions, Resends):
         vacuum_hours: int | None = None,
         dry_run: bool = False,
     ) -> Upkeep:
-        """Delete old records that every flow has produced, and no replay or restore that began
-        waits for, and old history; compact tables; remove unused files.
+        """Delete old history, and old records that every flow has produced and no unfinished replay
+        or restore needs; compact tables; remove unused files.
 
         Args:
-            retention_days: keep records for so many days; what the topology file says for None.
-            vacuum_hours: keep files that no version needs for so many hours; what the topology file
-                says for None.
+            retention_days: days to keep records for; None for the topology file's setting.
+            vacuum_hours: hours to keep files that no version needs; None for the topology file's
+                setting.
             dry_run: change nothing.
 
         Raises:
@@ -269,27 +271,28 @@ class OpenLake(Queries, Positions, Resends):
         report: Callable[[Verified], None] | None = None,
         stop: Event | None = None,
     ) -> Verified:
-        """Compare source, stage and target by content, and note it in `audits`; it goes on where
-        the last one ended.
+        """Compare source, stage and target by content, record the result in `audits`, and continue
+        where the last comparison ended.
 
         Args:
             flows: only these; all that are enabled for None.
-            topics: only these, by their names at either side; all of them for none.
-            since: only what was brought to the target since.
+            topics: only these, named as at the source or at the target; all if empty.
+            since: only records produced to the target since this time.
             offsets: only these source offsets, first and last inclusive.
-            sample: only so large a part (0 to 1), the same one each time, and what differed before.
-            again: what is proven already, too.
-            watch: go on with what is brought meanwhile, until `stop` or an interrupt.
-            max_mb_per_s: read at most so much of each cluster.
-            report: called now and then with the result so far.
-            stop: set it to end; ranges in hand are finished. For None an interrupt does.
+            sample: only this fraction (0 to 1), the same one each time, and ranges that differed
+                before.
+            again: include what is proven already.
+            watch: go on with newly produced records until `stop` or an interrupt.
+            max_mb_per_s: read at most so many MB/s from each cluster.
+            report: called from time to time with the result so far.
+            stop: set it to end after the current ranges. If None, an interrupt ends it.
 
         Raises:
             TopologyError: a flow is unknown or disabled, or no flow of the file is enabled.
-            InputError: no flow has brought such a topic.
-            ClusterUnusable: a cluster cannot be read; what was compared before is noted.
+            InputError: no flow has produced such a topic.
+            ClusterUnusable: a cluster cannot be read; earlier comparisons are recorded.
         """
-        # Kafka's consumers, which other answers do without
+        # these import Kafka's consumers, which other answers do not need
         from mirrorlake.library.verifying import verified
         from mirrorlake.verify.plan import Choice
 

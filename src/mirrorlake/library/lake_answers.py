@@ -1,4 +1,4 @@
-"""What the library answers about work on the tables of a lake. Pure."""
+"""The library's answers about maintaining the tables of a lake. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,26 +10,26 @@ from mirrorlake.library.answers import Answer, Rows
 
 @dataclass(frozen=True)
 class Forgotten(Answer):
-    """What was deleted from the stage by a predicate, or would be.
+    """What `forget` deleted from the stage, or would delete.
 
         lake.forget("orders", "CAST(key AS STRING) = '4711'", dry_run=True).records
 
     Attributes:
-        source: the cluster whose records they are.
+        source: the source cluster of the records.
         dry_run: nothing was deleted.
-        forget_id: what `changes` and `forgotten` call it; None where nothing was deleted.
+        forget_id: its id in `changes` and `forgotten`; None if nothing was deleted.
         records: how many were deleted.
         files: how many files of the stage held them.
-        waiting: how many more the predicate picks that a flow still needs.
-        topics: the same by topic.
-        waits: for which flow, and why.
-        elsewhere: other topics of the stage that hold the same records, mirrored or under another
-            alias of the cluster: `source`, `topic`, and how many `records` the predicate picks
-            there (None: it cannot be asked there). They stay until `forget` is called for them.
-        replays: the names of replays whose predicates about these topics are in `changes`.
-        finished: how many records were deleted of calls before that had been killed.
+        waiting: how many more records match that a flow still needs.
+        topics: the same counts by topic.
+        waits: which flow needs the waiting records, and why.
+        elsewhere: other staged topics that may hold the same records, mirrored or under another
+            alias of the cluster: `source`, `topic`, and how many `records` match there (None: the
+            predicate cannot be run there). They stay until `forget` is called for them.
+        replays: the names of replays of these topics whose predicates are in `changes`.
+        finished: how many records were deleted to finish earlier calls that had been killed.
         deleted_at: when.
-        gone_after: the first `maintain` behind this time removes the files that still hold them.
+        gone_after: the first `maintain` after this time removes the files that still contain them.
     """
 
     source: str
@@ -48,7 +48,7 @@ class Forgotten(Answer):
 
     @property
     def headline(self) -> tuple[str, bool]:
-        """How many were deleted, and how many are left."""
+        """How many were deleted, and how many wait."""
         done = "would be" if self.dry_run else "were"
         good = not (self.waiting or self.elsewhere)
         return f"{self.records:,} records {done} deleted; {self.waiting:,} wait", good
@@ -62,12 +62,12 @@ class Upkeep(Answer):
 
     Attributes:
         dry_run: nothing was changed.
-        settings: properties of tables that were set.
-        records: those landed `before` a time that were `removed`, and which partitions are `held`
-            for a flow.
+        settings: table properties that were set.
+        records: the time `before` which records were landed, how many were `removed`, and which
+            partitions are `held` for a flow.
         history: rows removed, by table.
-        thinned: samples removed, of those of a minute or an hour that others stand for.
-        map: rows of the map before and after merging; None in a dry run.
+        thinned: samples removed because another one of the same minute or hour remains.
+        map: rows of the offset map before and after merging; None in a dry run.
         tables: files and bytes before and after, by table.
     """
 
@@ -96,8 +96,8 @@ class Registered(Answer):
 
     Attributes:
         catalog, schema: where the names are.
-        path: where the tables lie; None where they are the catalog's own, which `run` makes, so
-            that none had to be registered.
+        path: where the tables are; None for a catalog's own tables, which `run` creates there, so
+            that none need registering.
         tables: each `table`, and the `action`: created, or kept as it was.
         views: each `view`, and the `action`: created, altered, or kept as it was.
     """

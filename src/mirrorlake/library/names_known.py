@@ -1,9 +1,7 @@
-"""The names that a shell completes: flows of a topology file; topics and groups that its lake has
-seen.
+"""Names for shell completion: flows of a topology file; topics and groups that its lake has seen.
 
-A person waits for each with a key pressed. So the file is read as YAML alone, nothing of it is
-checked, and of the lake only one small table, where it lies in a folder: a store or a catalog takes
-longer to answer than a person waits.
+A person waits while the key is pressed. So the file is only parsed as YAML, not validated, and of
+the lake only small tables are read, and only in a folder: a store or a catalog answers too slowly.
 """
 
 import os
@@ -11,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-#: Which column of which table has the names.
+#: The tables and columns that contain the names.
 _PLACES = {
     "topics": (("states", "topic"), ("target_generations", "target_topic")),
     "groups": (("checkpoints", "group_id"),),
@@ -19,8 +17,8 @@ _PLACES = {
 
 
 def flows(config: Path) -> list[str]:
-    """The flows of a topology file. Raises OSError, ValueError and whatever else a file raises
-    that is none."""
+    """The flows of a topology file. Raises OSError, ValueError or any other error if it is not a
+    topology file."""
     return sorted(map(str, _document(config)["flows"]))
 
 
@@ -36,7 +34,7 @@ def groups(config: Path) -> list[str]:
 
 
 def _document(config: Path) -> Mapping[str, Any]:
-    import yaml  # `--help` does without
+    import yaml  # `--help` does not need it
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     document: Mapping[str, Any] = yaml.load(config.read_text(encoding="utf-8"), loader)
@@ -54,7 +52,7 @@ def _names(config: Path, kind: str) -> list[str]:
 
 
 def _column(table: Path, column: str) -> Iterable[str]:
-    """The values of a column, each once."""
+    """The distinct values of a column."""
     if not table.is_dir():
         return ()
     import duckdb

@@ -1,4 +1,4 @@
-"""`mirrorlake.open`: the way in."""
+"""`mirrorlake.open`: the entry point."""
 
 from os import PathLike
 from pathlib import Path
@@ -24,30 +24,29 @@ def open(
     spark: "SparkSession | None" = None,
     engine: str | None = None,
 ) -> OpenLake:
-    """Open a lake: by the topology file, or by the place of its tables, to read them.
+    """Open a lake by its topology file, or by the place of its tables, read-only.
 
-    Starts nothing: the session, the tables and the clusters are opened by the first call that needs
-    them, which raises LakeError, MissingJava or ClusterUnusable where they cannot be.
+    Starts nothing: the first call that needs the session, the tables or a cluster opens them, and
+    raises LakeError, MissingJava or ClusterUnusable if it cannot.
 
     Args:
-        topology: the topology file. With it everything can be asked, and done.
-        catalog, schema: where the tables are in Unity Catalog. Reading needs SELECT on them and no
-            more rights.
-        path: the folder of a lake, or its URL in an object store, which the credentials of the
-            process itself then open.
-        read_only: open the topology's lake to be read: nothing is made in it, and nothing can be
+        topology: the topology file, which enables all methods.
+        catalog, schema: where the tables are in Unity Catalog. Reading needs only SELECT on them.
+        path: the folder of a lake, or its URL in an object store, opened with the process's own
+            credentials.
+        read_only: open the topology's lake read-only: nothing is written to it, and nothing can be
             produced from it.
-        spark: the session to use; the active one, or a local one, for None.
-        engine: what answers that are no DataFrames are read by: "duckdb", which is the default for
-            a folder, and for a catalog's own tables where their files are at hand, and needs no
-            session; or "spark".
+        spark: the session to use; None for the active one, or else a local one.
+        engine: the engine for answers that are not DataFrames: "duckdb", which needs no session and
+            is the default for a folder, and for a catalog's own tables if their files are
+            accessible; or "spark".
 
     Returns:
         The lake.
 
     Raises:
-        TopologyError: the topology file is not there, or says something that cannot be.
-        InputError: not exactly one of the three ways was given.
+        TopologyError: the topology file does not exist or is invalid.
+        InputError: the arguments are not exactly one of: topology; path; catalog and schema.
     """
     if topology is not None and catalog is None and schema is None and path is None:
         file = Path(topology)

@@ -1,4 +1,4 @@
-"""A plan, with what the lake knows of it: what `OpenLake.plan` is."""
+"""A plan, completed from the lake: the body of `OpenLake.plan`."""
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,15 +20,15 @@ from mirrorlake.run.plan import make_plan
 from mirrorlake.run.plan_totals import NothingStaged, Staged, UnknownStage
 from mirrorlake.run.totals import map_ends, waiting_places
 
-#: The bytes of more waiting records than this are not counted: that takes reading them.
+#: Above this many waiting records their bytes are not counted: counting means reading them.
 COUNTED_RECORDS = 5_000_000
-#: For how long back the busiest minute is looked for, ms: more of it takes reading it.
+#: How far back to look for the busiest minute, ms: a longer time means more reading.
 BUSY_MS = 3_600_000
 _PLACES = "topic STRING, partition INT, generation INT, first BIGINT"
 
 
 def planned(known: Internals, flows: Sequence[str] | None) -> Plan:
-    """Plan flows. Raises as `OpenLake.plan` says."""
+    """Plan flows. Raises as documented for `OpenLake.plan`."""
     wanted = known.topology.some_flows(flows)
     lake = known.sessionless
     document = make_plan(
@@ -49,8 +49,8 @@ def needs_of(
     busiest: Iterable[Mapping[str, Any]],
     kind: LakeKind,
 ) -> Needs | None:
-    """What the process that runs flows has to have, by their plans and by rows of
-    `busiest_minutes`; None where a cluster does not answer, so that not all is known."""
+    """What the process that runs the flows needs, from their plans and rows of `busiest_minutes`;
+    None if a cluster does not answer, since then not everything is known."""
     if any(flow_plan["unasked"] is not None for flow_plan in planned):
         return None
     running = {flow.name: flow for flow in flows if not flow.paused}
@@ -76,7 +76,7 @@ def kind_of(location: Location) -> LakeKind:
 
 
 def _busiest(lake: Reader | None) -> Iterable[Mapping[str, Any]]:
-    """What flows produced in the busiest minute of late, as far as that is quickly known."""
+    """What flows produced in their busiest recent minute, if a quick query can tell."""
     if lake is None or lake.directory is None or not has_table(lake.directory, "latency"):
         return ()
     since = round(time.time() * 1_000) - BUSY_MS
@@ -84,7 +84,7 @@ def _busiest(lake: Reader | None) -> Iterable[Mapping[str, Any]]:
 
 
 def _staged(lake: Reader | None) -> Staged:
-    """What the lake has; in a catalog that is not known without reading the stage."""
+    """What the lake has staged; unknown in a catalog, where finding out means reading the stage."""
     if lake is None or lake.directory is None:
         return UnknownStage()
     if has_table(lake.directory, "records"):
@@ -94,8 +94,8 @@ def _staged(lake: Reader | None) -> Staged:
 
 
 class _StagedFiles:
-    """What a lake at a path or URL has, by the index of its stage. One plan is as of one moment:
-    what was asked of a cluster is kept."""
+    """What a lake at a path or URL has staged, from the index of its stage. A plan is as of one
+    moment, so answers about a cluster are kept."""
 
     def __init__(self, lake: Reader) -> None:
         self._lake = lake
@@ -103,8 +103,8 @@ class _StagedFiles:
         self._ends: dict[str, Mapping[TopicAndPartition, int]] = {}
 
     def ends(self, alias: str) -> Mapping[TopicAndPartition, int]:
-        """Where landing of each partition of a cluster goes on: behind its last record, or behind
-        the markers that a sample says were covered."""
+        """The offset at which landing of each partition of a cluster continues: behind its last
+        staged record, or behind the transaction markers that a sample covers."""
         if alias not in self._ends:
             self._ends[alias] = self._ends_of(alias)
         return self._ends[alias]
@@ -118,8 +118,8 @@ class _StagedFiles:
         return ends
 
     def waiting(self, flow: str, alias: str, topics: Collection[str]) -> tuple[int, int | None]:
-        """Records of topics that are staged and not in the flow's map, and their bytes where these
-        are not many."""
+        """Count records of topics that are staged and not in the flow's map, and their bytes unless
+        they are many."""
         ends = map_ends(self._lake.query_rows("mapped_ends", flow=flow))
         with self._stage.reading() as index:
             here = {

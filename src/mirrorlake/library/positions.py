@@ -1,4 +1,4 @@
-"""Where readers go on: the part of an open lake that translates positions, and moves groups."""
+"""Translating positions and moving consumer groups: a part of an open lake."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,22 +20,22 @@ from mirrorlake.resend.note import is_resend
 
 @store_in_words
 class Positions(Opened):
-    """What `OpenLake` knows and does of positions."""
+    """`OpenLake`'s methods about positions."""
 
     def translate(
         self, flow: str, topic: str, partition: int, offset: int, *, reverse: bool = False
     ) -> Position:
-        """Translate a position from the source to the target of a flow, or back.
+        """Translate a position from a flow's source to its target, or back.
 
         Args:
             flow: the flow.
-            topic: named as on the side that the position is from.
-            partition, offset: the position there.
+            topic: named as on the side of the given position.
+            partition, offset: the position on that side.
             reverse: from the target to the source.
 
         Raises:
             UnknownOffset: the flow has never seen this partition.
-            InputError: a negative number.
+            InputError: a number is negative.
         """
         self._check(flow)
         if offset < 0 or partition < 0:
@@ -56,7 +56,8 @@ class Positions(Opened):
             reverse: from the target to the source.
 
         Returns:
-            Each position's translation; one that the flow has never seen is left out.
+            The translation of each position; positions in partitions that the flow has never seen
+            are left out.
 
         Raises:
             LakeError: there is no lake.
@@ -67,15 +68,15 @@ class Positions(Opened):
         return _told(reader, flow, translate_all(reader, flow, positions, reverse), reverse)
 
     def groups(self, flow: str, groups: Sequence[str] | None = None) -> Groups:
-        """Where consumer groups stand on both sides of a flow, and what a failover now would mean.
-        Asks the clusters.
+        """Return where consumer groups stand on both sides of a flow, and what a failover now would
+        mean. Asks the clusters.
 
         Args:
             flow: the flow.
             groups: only these; all that the flow mirrors for None.
 
         Raises:
-            InputError: a group is nowhere.
+            InputError: a group exists on neither side.
         """
         return Groups.from_document(read_groups(self._route(self._resolved(flow)), groups))
 
@@ -95,15 +96,14 @@ class Positions(Opened):
             flow: the flow.
             groups: only these; all that the flow mirrors for None.
             dry_run: change nothing.
-            force: move positions backwards too, and those that their owners set back.
-            drain: catch up before.
+            force: also move positions backwards, and positions that their owners set back.
+            drain: catch up first.
 
         Raises:
-            InputError: a group is nowhere.
+            InputError: a group exists on neither side.
             ClusterUnusable: the target cannot be used.
             LeaseTaken: another process moves groups between these clusters.
-            LakeError: the lake was opened to be read; it is then for a dry run, or for
-                `drain=False`.
+            LakeError: the lake was opened read-only, which allows only a dry run, or `drain=False`.
         """
         return self._move(flow, False, groups, dry_run=dry_run, force=force, drain=drain)
 
@@ -116,8 +116,8 @@ class Positions(Opened):
         force: bool = False,
         drain: bool = True,
     ) -> Moves:
-        """Move consumer groups from the target of a flow back to its source; as `failover` in all
-        else."""
+        """Move consumer groups from the target of a flow back to its source; otherwise like
+        `failover`."""
         return self._move(flow, True, groups, dry_run=dry_run, force=force, drain=drain)
 
     def migrate(
@@ -135,20 +135,22 @@ class Positions(Opened):
         ours (docs/migrate.md).
 
         Args:
-            flow: the flow, which mirrors the same topics beside MirrorMaker 2 under other names.
-            topics: a regex of whole names of source topics: the wave.
-            groups: a regex of whole names of groups.
+            flow: the flow, which mirrors the same topics beside MirrorMaker 2 under different
+                names.
+            topics: a regex that source topics match as a whole: the wave.
+            groups: a regex that groups match as a whole.
             copies: how MirrorMaker 2 names its copies; `{topic}` under its identity policy.
             rollback: from our copies back to those of MirrorMaker 2.
             dry_run: change nothing.
-            inexact: move what is not exact too: no record is skipped, some are read again.
+            inexact: also move positions that do not translate exactly: no record is skipped, some
+                are read again.
 
         Raises:
-            InputError: nothing fits the wave.
+            InputError: no topic or group matches the wave.
             ClusterUnusable: a cluster cannot be asked.
             LeaseTaken: another process moves groups between these clusters.
         """
-        # Kafka's consumers, which other answers do without
+        # these import Kafka's consumers, which other answers do not need
         from mirrorlake.migrate.migration import migrate
         from mirrorlake.migrate.wave import Wave
 
@@ -157,8 +159,8 @@ class Positions(Opened):
         return Migrated.from_document(migrate(lake, self._route(self._resolved(flow)), wave))
 
     def _move(self, flow: str, reverse: bool, groups: Sequence[str] | None, **how: bool) -> Moves:
-        """Move groups, which is recorded as a run of MLflow; what would be moved starts no session,
-        and is not recorded."""
+        """Move groups and record it as an MLflow run; a dry run starts no session and is not
+        recorded."""
         named = None if groups is None else tuple(dict.fromkeys(groups))
         known, options = self.internals, MoveOptions(named, **how)
         direction = Direction(self._resolved(flow), reverse)
@@ -186,8 +188,8 @@ class Positions(Opened):
         return Route(flow, reverse, lake=known.reader, connections=known.connections)
 
     def _check(self, flow: str) -> None:
-        """Raise TopologyError for a flow that the topology file has not; without one the map itself
-        decides, and it does of a replay or a restore."""
+        """Raise TopologyError for a flow that is not in the topology file. Without a file, and for
+        a replay or restore, the map itself decides."""
         if self.internals.has_topology and not is_resend(flow):
             self.flows[flow]
 
@@ -198,7 +200,7 @@ def _told(
     translated: Mapping[TopicPartitionOffset, Translated],
     reverse: bool,
 ) -> dict[TopicPartitionOffset, Position]:
-    """Translated positions, each with why it is not exact, where it is not."""
+    """The translated positions, each with the reason if it is not exact."""
     reasons = inexact_reasons(reader, flow, translated, reverse) if translated else {}
     return {
         key: Position(

@@ -1,7 +1,6 @@
-"""How a run is going: the phases of its start, then each flow's figures, for who watches it.
+"""The progress of a run for display: the phases of its start, then each flow's figures.
 
-Each phase is a line of the log when it is over. Threads of all flows report here, and who watches
-asks `now`.
+Each phase is logged when it ends. The threads of all flows report here; displays call `now`.
 """
 
 import logging
@@ -21,15 +20,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Over which time records per second are counted, seconds.
+#: The window for records per second, seconds.
 RATE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class FlowProgress:
-    """A flow as of now. None is not known yet: lag before the first sample, latency (of the newest
-    batch, p50 and p99) before the first batch. `short_batches` were produced by the driver itself,
-    not by Spark's tasks; `open_incidents` are those that this process knows of."""
+    """A flow as of now. None means not known yet: lag before the first sample, latency (p50 and p99
+    of the newest batch) before the first batch. The driver itself produced the `short_batches`;
+    `open_incidents` counts those that this process knows."""
 
     flow: str
     records: int
@@ -44,7 +43,7 @@ class FlowProgress:
 
 @dataclass
 class _FlowCounts:
-    """What was reported of one flow; `recent` are times and record counts of its last batches."""
+    """The reports of one flow; `recent` has the times and record counts of its last batches."""
 
     produced: Produced
     recent: deque[tuple[float, int]] = field(default_factory=deque)
@@ -53,7 +52,7 @@ class _FlowCounts:
 
 
 class Progress:
-    """Threads of a run report to it; `clock` gives seconds."""
+    """Collects reports of a run's threads; `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         #: Open incidents by flow, as far as the running process knows.
@@ -67,8 +66,8 @@ class Progress:
 
     @contextmanager
     def phase(self, name: str, since: float | None = None) -> Iterator[None]:
-        """The block is a phase of the start; `since` is when it began, if that was earlier. One
-        that fails is not reported: the error is."""
+        """Log the block as a phase of the start, which began at `since` if given. A phase that
+        fails is not logged: its error is."""
         began = self._clock() if since is None else since
         self._phase = name, began
         try:
@@ -81,12 +80,12 @@ class Progress:
         )
 
     def current_phase(self) -> tuple[str, float] | None:
-        """The phase that goes on, and its seconds so far."""
+        """The current phase and its seconds so far."""
         phase = self._phase
         return None if phase is None else (phase[0], self._clock() - phase[1])
 
     def expect(self, flows: Iterable[str], reader: str = "auto") -> None:
-        """Flows are going to run, whose tasks are to read the stage as `reader` says."""
+        """Announce flows whose tasks will read the stage as `reader` says."""
         with self._use:
             self._reader = reader
             for flow in flows:
@@ -164,6 +163,6 @@ class Progress:
 
 
 def _forget(counts: _FlowCounts, now: float) -> None:
-    """Drop what is too old to count for records per second."""
+    """Drop batches that are too old for records per second."""
     while counts.recent and counts.recent[0][0] < now - RATE_SECONDS:
         counts.recent.popleft()

@@ -1,4 +1,4 @@
-"""What is asked of tables: the part of an open lake that runs statements."""
+"""Queries on the tables: the part of an open lake that runs statements."""
 
 from typing import TYPE_CHECKING
 
@@ -10,23 +10,23 @@ from mirrorlake.library.answers import Rows
 from mirrorlake.library.flows import Opened
 from mirrorlake.library.store_refusals import store_in_words
 
-if TYPE_CHECKING:  # an answer needs no Spark, and what needs it imports it
+if TYPE_CHECKING:  # answers need no Spark; methods that do import it
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
 @store_in_words
 class Queries(Opened):
-    """What `OpenLake` answers of its tables."""
+    """`OpenLake`'s methods that read its tables."""
 
     @property
     def spark(self) -> "SparkSession":
-        """The session that the lake is read with, made when it is first asked for. Raises
-        MissingJava."""
+        """The session that reads the lake, made on first use. Raises MissingJava."""
         return self.internals.spark
 
     def table(self, name: str) -> "DataFrame":
-        """A table or view, such as `records` or `flow_status`, as of now (DESIGN.md lists them)."""
+        """Return a table or view, such as `records` or `flow_status`, as of now (DESIGN.md lists
+        them)."""
         return self.internals.tables.table(name)
 
     def sql(self, query: str, /, **parameters: object) -> "DataFrame":
@@ -44,19 +44,19 @@ class Queries(Opened):
 
         try:
             frame = self.internals.tables.sql(query, parameters)
-            frame.columns  # noqa: B018 - with Spark Connect a statement is looked into when this is asked
+            frame.columns  # noqa: B018 - Spark Connect analyses a statement only when this is read
         except (AnalysisException, ParseException) as error:
             raise InputError(f"the query cannot be run: {first_line(error)}") from error
         return frame
 
     def rows(self, query: str, /, *, limit: int | None = None, **parameters: object) -> Rows:
-        """Run a query in which bare table names mean this lake's; of a folder without Spark. Times
-        are in UTC.
+        """Run a query in which bare table names mean this lake's; in a folder this needs no Spark.
+        Times are in UTC.
 
         Args:
             query: the query, in Spark's SQL; `:name` in it is a parameter.
-            limit: at most so many rows, and `truncated` says whether there are more; all of them
-                for None.
+            limit: the most rows to return; `truncated` says whether there are more. None for all
+                rows.
             parameters: values of parameters, by name.
 
         Raises:
@@ -75,8 +75,8 @@ class Queries(Opened):
         return rows
 
     def arrow(self, query: str, /, **parameters: object) -> "pa.Table":
-        """The same as `rows`, as a table of Arrow: columns have their types without a row too, and
-        times their zone.
+        """Like `rows`, as an Arrow table: columns keep their types even without rows, and times
+        their zone.
 
         Args:
             query: the query, in Spark's SQL; `:name` in it is a parameter.
@@ -95,6 +95,6 @@ class Queries(Opened):
 
 
 def _refused(reader: Reader, error: InputError) -> InputError:
-    """The error for a query that the lake's engine does not run."""
+    """The error for a query that the lake's engine refuses."""
     by = "" if isinstance(reader, Lake) else f" by {reader.engine} (--engine spark asks Spark)"
     return InputError(f"the query cannot be run{by}: {error}")

@@ -1,4 +1,4 @@
-"""Names in a catalog for a lake's tables and views: what `OpenLake.register` is."""
+"""Registers a lake's tables and views in a catalog: the body of `OpenLake.register`."""
 
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.catalog_names import CatalogNames
@@ -11,8 +11,8 @@ from mirrorlake.library.lake_answers import Registered
 
 
 def prepare_to_register(known: Internals) -> None:
-    """Have a session that is yet to start be one that knows tables. Raises InputError where the
-    topology file names no catalog."""
+    """Make a session that is yet to start one with Delta. Raises InputError if the topology file
+    names no catalog."""
     if known.location.catalog is None:
         raise InputError(
             f"the lake at {known.place} has no names in a catalog; write lake.catalog and "
@@ -22,13 +22,14 @@ def prepare_to_register(known: Internals) -> None:
 
 
 def registered(known: Internals) -> Registered:
-    """Register the tables and views of a lake; returns and raises as `OpenLake.register` says."""
+    """Register the tables and views of a lake; returns and raises as documented for
+    `OpenLake.register`."""
     prepare_to_register(known)
     location, lake = known.location, known.tables
     lake.check_for_writing()
     tables: dict[str, str] = {}
     views: dict[str, str] = {}
-    if location.path is not None:  # else opening it has made them
+    if location.path is not None:  # otherwise opening the lake has made them
         names = _names(known)
         tables = register_tables(names, lake.place)
         views = keep_views(names)
@@ -42,7 +43,7 @@ def registered(known: Internals) -> Registered:
 
 
 def _names(known: Internals) -> CatalogNames:
-    """By the warehouse that the topology file names, else by the session."""
+    """The catalog's names, through the topology file's SQL warehouse, else through the session."""
     warehouse, location = known.warehouse, known.location
     if warehouse is not None:
         return CatalogNames(warehouse.rows, schema_in_catalog(location))

@@ -1,4 +1,4 @@
-"""A replicator, run and recorded: what `OpenLake.run` is."""
+"""Runs a replicator and records the run: the body of `OpenLake.run`."""
 
 import logging
 import signal
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ReportProduced = Callable[[Produced], None]
-#: Tables of which a start asks the log alone, or nothing.
+#: Tables of which the start reads at most the log.
 _ASKED_LATER = {"records", "latency", "audits"}
 
 
@@ -53,7 +53,7 @@ def replicated(
     metrics: str | None = None,
     standby: bool = False,
 ) -> Rows:
-    """Run flows until the end; returns and raises as `OpenLake.run` says."""
+    """Run flows until the end; returns and raises as documented for `OpenLake.run`."""
     progress, wanted = known.progress or Progress(), known.topology.metrics
     if metrics is not None:
         wanted = wanted.model_copy(update={"address": metrics})
@@ -90,13 +90,13 @@ def _replicated(
     register: bool,
     standby: bool,
 ) -> Rows:
-    """The same; `standing` is what is served or sent of it, if anything is."""
-    from mirrorlake.tracking.runs import check_wanted, tracked  # of an extra: a run may do without
+    """The same; `standing` is what metrics are served or sent from, None without any."""
+    from mirrorlake.tracking.runs import check_wanted, tracked  # an extra, which is optional here
 
     topology = known.topology
     _check_standby(topology, once, standby)
     check_wanted(topology.tracking)
-    # Where no record goes through the JVM, what makes that fast costs more than it ever gives back.
+    # If no record passes through the JVM, tuning it costs more than it ever gains.
     known.short = topology.lake.path is not None and reader != "rows" and native_problem() is None
     flows = topology.some_flows(names) if once else topology.active_flows(names)
     _tell_idle(flows)
@@ -104,14 +104,14 @@ def _replicated(
     if register:
         prepare_to_register(known)
     start = known.later_session()
-    # Where few records are landed none is needed: it starts when there are many.
+    # Few records can be landed without a session: it starts once many arrive.
     later = start is not None and known.short
-    # Meanwhile the rest is asked, and wrong input is reported without waiting for it.
+    # The other checks go on meanwhile, and wrong input is reported without waiting for it.
     java = in_thread("looking for Java", find_java) if later and not once else None
     if start is not None and not later:
         start.begin()
     exists = lake_exists(topology.lake, topology.directory)
-    # Clusters first, since checking the lake makes it.
+    # Clusters first, since checking the lake creates it.
     with progress.phase("asking the clusters"):
         judge(None, known.connections, flows, exists)
     check_location(topology.lake, topology.directory)
@@ -171,7 +171,7 @@ def _replicated(
 
 
 def _check_standby(topology: Topology, once: bool, standby: bool) -> None:
-    """Raise InputError where nothing could be stood by for."""
+    """Raise InputError if the options or the file rule out standing by."""
     if standby and topology.availability != "kafka":
         raise InputError(
             "--standby stands by for another process of the topology file, which does not say that "
@@ -182,7 +182,8 @@ def _check_standby(topology: Topology, once: bool, standby: bool) -> None:
 
 
 def _tell_idle(flows: Sequence[ResolvedFlow]) -> None:
-    """Say of what a run will do nothing; one without an end does once the file is edited."""
+    """Warn of flows that will stay idle; a run without an end takes them up once the file is
+    edited."""
     if not flows:
         logger.warning("no flow of the topology file is enabled: nothing is mirrored until one is")
     for flow in flows:
@@ -191,7 +192,7 @@ def _tell_idle(flows: Sequence[ResolvedFlow]) -> None:
 
 
 def _check_unheld(topology: Topology, flows: Sequence[ResolvedFlow]) -> None:
-    """Raise LeaseTaken where other processes run all of some flows: before Spark is started, and a
+    """Raise LeaseTaken if other processes run all of the flows: before Spark starts and before any
     cluster is asked."""
     leases = leases_of(topology.lake, topology.directory)
     if leases is not None and topology.availability != "kafka":
@@ -199,7 +200,7 @@ def _check_unheld(topology: Topology, flows: Sequence[ResolvedFlow]) -> None:
 
 
 def _opened(known: Internals, progress: Progress) -> Lake:
-    """The lake, which is opened once."""
+    """The lake, opened on the first call."""
     if known.tables_there:
         return known.tables
     with progress.phase("opening the lake"):
@@ -207,17 +208,16 @@ def _opened(known: Internals, progress: Progress) -> Lake:
 
 
 def _open_early(known: Internals, progress: Progress) -> None:
-    """Open a lake, or make it, while Spark starts; in a store have its small tables ready to be
-    asked, too, since each answer takes its time there. None of it needs Spark."""
+    """Open or create a lake while Spark starts; in a store also open its small tables in advance,
+    since each request takes time there. None of this needs Spark."""
     tables = _opened(known, progress)
     if tables.in_store:
         tables.reader.open_together(set(TABLES) - _ASKED_LATER)
 
 
 def _prepare_behind(start: SessionStart, tables: Lake, tracking: "Tracked | None") -> None:
-    """Have a session do, as soon as it is there, what the first batch would wait for: learn of the
-    lake, and start the process that Python workers are forked from. One that was not waited for is
-    tracked, too."""
+    """Prepare a session, once it has started, for the first batch: attach the lake, and start the
+    process that Python workers are forked from. With `tracking`, record the session too."""
 
     def prepare() -> None:
         from mirrorlake.spark.session import start_workers
@@ -227,15 +227,15 @@ def _prepare_behind(start: SessionStart, tables: Lake, tracking: "Tracked | None
             if tracking is not None:
                 tracking.session(tables.spark)
             start_workers(tables.spark)
-        except Exception as error:  # noqa: BLE001 - it only prepares
-            # Mostly the session ended meanwhile; else its next user meets and reports the same.
+        except Exception as error:  # noqa: BLE001 - preparation only
+            # Usually the session ended meanwhile; otherwise its next user gets the same error.
             logger.debug("the session could not be prepared: %s", cause_of(error))
 
     start.have_prepared(prepare)
 
 
 class _Counts:
-    """Hands on what flows report to those that listen; `progress` counts it for the answer."""
+    """Forwards the reports of flows to listeners; `progress` counts them for the answer."""
 
     def __init__(self, progress: Progress, report: ReportProduced | None) -> None:
         self.listeners: list[Progress | Tracked | Recorder] = [progress]
@@ -268,8 +268,8 @@ class _Counts:
 
 @contextmanager
 def stopping(given: threading.Event | None) -> Iterator[threading.Event]:
-    """The event that ends it; where none is given, one that an interrupt of the main thread sets
-    meanwhile."""
+    """Yield the event that ends the work: `given`, or one that an interrupt sets, if this is the
+    main thread."""
     event = given or threading.Event()
     if given is not None or threading.current_thread() is not threading.main_thread():
         yield event

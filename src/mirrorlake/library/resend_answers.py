@@ -1,4 +1,4 @@
-"""What became of replays and restores, as the answers that the library gives."""
+"""The library's answers of replays and restores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from mirrorlake.library.answers import Rows
 from mirrorlake.library.resent import Resent, shown
 from mirrorlake.native.exact import FIRST_MS, LAST_MS
 
-if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
+if TYPE_CHECKING:  # modules that need Spark are imported where they are used
     from mirrorlake.resend.extras import ExtrasDone
     from mirrorlake.resend.note import ResentTopic
     from mirrorlake.resend.sender import SendOutcome
@@ -45,7 +45,7 @@ def planned_answer(planned: "PlannedResend") -> Resent:
 
 
 def with_extras(resent: Resent, done: "ExtrasDone", reached: Sequence[Mapping[str, Any]]) -> Resent:
-    """The same with what a restore did beside records, and how far each partition goes."""
+    """Add what a restore did besides records, and the end of each restored partition."""
     names = ("topic", "partition", "end")
     ends = Rows(
         {**{name: row[name] for name in names}, "newest_at": _moment(row["newest_ms"])}
@@ -76,7 +76,7 @@ def with_extras(resent: Resent, done: "ExtrasDone", reached: Sequence[Mapping[st
 
 
 def _moment(ms: int) -> datetime | None:
-    """A record's time; None where it is no date, as nanoseconds are none."""
+    """A record's timestamp; None if it is out of range for a date, as nanoseconds are."""
     return datetime.fromtimestamp(ms / 1_000, timezone.utc) if FIRST_MS <= ms <= LAST_MS else None
 
 
@@ -118,7 +118,7 @@ def sent_answer(planned: "PlannedResend", outcome: "SendOutcome") -> Resent:
 
 
 def together(parts: Sequence[Resent], dry_run: bool) -> Resent:
-    """What became of the parked records of several flows, as one answer."""
+    """Join the answers about parked records of several flows."""
     some = [part for part in parts if part.topics]
     behind = [
         "they come out of order: records behind them in their partitions are at the target already"

@@ -1,4 +1,4 @@
-"""Sending again from the stage: the part of an open lake that replays and restores."""
+"""Sending staged records again: the part of an open lake that replays and restores."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,20 +15,20 @@ from mirrorlake.library.resend_answers import planned_answer, sent_answer, toget
 from mirrorlake.library.resent import Resent
 from mirrorlake.library.store_refusals import store_in_words
 
-if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
+if TYPE_CHECKING:  # modules that need Spark are imported where they are used
     from mirrorlake.lake.stage_index import StageFiles
     from mirrorlake.produce.batch_report import BatchReport
     from mirrorlake.resend.cut import Moment
     from mirrorlake.resend.sender import SendOutcome
     from mirrorlake.resend.steps import PlannedResend, Told
 
-#: Called after each batch with how many records this call has sent.
+#: Called after each batch with the number of records that this call has sent.
 ReportSent = Callable[[int], None]
 
 
 @store_in_words
 class Resends(Opened):
-    """What `OpenLake` can send again."""
+    """`OpenLake`'s methods that send staged records again."""
 
     def replay(
         self,
@@ -48,33 +48,33 @@ class Resends(Opened):
         answered: Callable[[Resent], None] | None = None,
         stop: Event | None = None,
     ) -> Resent:
-        """Send staged records of a topic that a predicate picks to a topic: in their order, each
-        once, also when it is killed and called again.
+        """Send the staged records of a topic that match a predicate to another topic: in order,
+        each once, even if it is killed and called again.
 
         Args:
             topic: the topic, named as at its source.
-            where: a condition in Spark's SQL about the columns of `records`; it has to give the
-                same answer each time.
-            to: the topic that gets them; made if missing.
-            source: the cluster that they were read from; may be left out where only one has such a
-                topic.
-            cluster: the cluster to send them to; may be left out where flows from there lead to
-                only one.
-            max_records: only the first ones, in the order of partition and offset.
+            where: a condition in Spark's SQL on the columns of `records`; it must be deterministic.
+            to: the topic to send them to; created if missing.
+            source: the cluster that they were read from; optional if only one has such a topic.
+            cluster: the cluster to send them to; optional if the flows from `source` lead to only
+                one.
+            max_records: only the first so many, in the order of partition and offset.
             rate: at most so many records a second, on average.
-            into_mirror: let `to` be a topic that a flow writes to.
+            into_mirror: allow `to` to be a topic that a flow writes to.
             start_over: start over, though the same replay has begun and not ended.
-            private: keep the predicate out of the lake's tables; to go on, say so again.
-            dry_run: only say how many, and show the first ones.
+            private: keep the predicate out of the lake's tables; to continue such a replay, pass it
+                again.
+            dry_run: only count them, and show the first ones.
             report: called after each batch.
-            answered: called with the answer once all is sent, before it is noted that the replay
-                has ended: the same call is a new replay from then on, until then it answers anew.
+            answered: called with the answer once all is sent, before the lake records that the
+                replay has ended. Until then the same call answers again; after that it is a new
+                replay.
             stop: set it to end after the batch in hand; for None an interrupt does.
 
         Raises:
-            InputError: it cannot be done so; nothing was done.
+            InputError: the arguments do not fit; nothing was done.
             ClusterUnusable: the target does not answer.
-            LeaseTaken: another process replays the same topic to there.
+            LeaseTaken: another process replays to the same topic.
             ReplicationError: the target refused records.
         """
         from mirrorlake.lake.stage_index import StageFiles
@@ -121,23 +121,23 @@ class Resends(Opened):
         report: ReportSent | None = None,
         stop: Event | None = None,
     ) -> Resent:
-        """Send parked records to their flows' own topics, once their limits were raised: out of
-        order, each once. What is refused again stays parked.
+        """Send parked records to their flows' target topics, once those accept them (a raised
+        limit): out of order, each once. Records refused again stay parked.
 
         Args:
-            flow: of this flow; of all flows of the file for None.
-            topic: of this topic, named as at the source; of all for None.
+            flow: only records of this flow; None for all flows of the file.
+            topic: only records of this topic, named as at the source; None for all.
             rate: at most so many records a second, on average.
             start_over: start over, though the same replay has begun and not ended.
-            dry_run: only say how many.
+            dry_run: count only.
             report: called after each batch.
             stop: set it to end after the batch in hand; for None an interrupt does.
 
         Raises:
-            InputError: a target topic is not there.
+            InputError: a target topic does not exist.
             ClusterUnusable: a target does not answer.
             LeaseTaken: another process does the same.
-            ReplicationError: the target refused something else than single records.
+            ReplicationError: the target refused more than single records.
         """
         from mirrorlake.lake.stage_index import StageFiles
         from mirrorlake.library.replicating import stopping
@@ -177,37 +177,35 @@ class Resends(Opened):
         answered: Callable[[Resent], None] | None = None,
         stop: Event | None = None,
     ) -> Resent:
-        """Send whole topics from the stage to a cluster that has nothing in them: as they were, in
-        their order, in the same partitions, each record once, also when it is killed and called
-        again. The source is asked for nothing.
+        """Send whole topics from the stage to a cluster where they are empty or missing: the
+        records as they were, in order, in the same partitions, each once, even if it is killed and
+        called again. The source is not asked.
 
         Args:
             source: the cluster that the topics were read from; it may be gone.
-            target: the cluster to make them on; the source's alias where that is the one to be
-                filled again.
-            topics: patterns of whole names; all that the lake has for none.
-            as_of: a time: what the lake had by then, and what came later that is stamped with a
-                time up to it. A transaction of the source is there with all of its records or with
-                none.
-            below: by (topic, partition) the offset behind the last one that is restored; a
-                partition that is not named is restored whole.
-            extras: some of "configs", "acls" and "groups": what belongs to topics beside their
-                records, as it was; groups read on exactly behind what they had committed.
-            rename: how topics are named at the target, as a flow's `policy`.
-            compacted: only the last value of each key of a partition, and records without a key.
+            target: the cluster to create them on; the source's own alias to refill that cluster.
+            topics: patterns of whole names; all topics of the lake if empty.
+            as_of: a time: restore what the lake had by then, and later records with timestamps up
+                to it. A source transaction is restored whole or not at all.
+            below: by (topic, partition) the end offset, exclusive; a partition that is not named is
+                restored whole.
+            extras: some of "configs", "acls" and "groups", to restore too, as they were; groups
+                resume exactly at their committed positions.
+            rename: how to name topics at the target, like a flow's `policy`.
+            compacted: only the last record of each key in a partition, and records without a key.
             start_over: start over, though the same restore has begun and not ended.
-            dry_run: only say what would be done.
+            dry_run: change nothing.
             report: called after each batch.
-            answered: called with the answer once all is done, before it is noted that the restore
-                has ended: from then on the same call finds topics that hold records, until then it
-                answers anew.
+            answered: called with the answer once all is done, before the lake records that the
+                restore has ended. Until then the same call answers again; after that it finds
+                topics that hold records.
             stop: set it to end after the batch in hand; for None an interrupt does.
 
         Raises:
-            InputError: it cannot be done so, or a topic at the target holds records; nothing was
-                done.
+            InputError: the arguments do not fit, or a topic at the target holds records; nothing
+                was done.
             ClusterUnusable: the target does not answer.
-            LeaseTaken: another process restores to there.
+            LeaseTaken: another process restores to the same cluster.
             ReplicationError: the target refused a topic or records.
         """
         from mirrorlake.lake.stage_index import StageFiles
@@ -264,7 +262,7 @@ class Resends(Opened):
 
 @contextmanager
 def _in_a_sentence(what: str) -> Iterator[None]:
-    """Say what a broker answered, that no other place reports, as an error of ours."""
+    """Raise a broker's error that is not reported elsewhere as one of our own."""
     from confluent_kafka import KafkaException
 
     from mirrorlake.spark.causes import as_mirrorlake_error
@@ -279,7 +277,7 @@ def _telling(
     answered: Callable[[Resent], None] | None,
     answer: "Callable[[PlannedResend, SendOutcome], Resent]",
 ) -> "Told":
-    """Gives the answer to who waits for it."""
+    """Wrap `answered` so that it gets the answer."""
 
     def told(planned: "PlannedResend", outcome: "SendOutcome") -> None:
         if answered is not None:
@@ -294,8 +292,8 @@ def _check_rate(rate: int | None) -> None:
 
 
 def _check_clusters(known: Internals, source: str | None, target: str | None) -> None:
-    """Raise InputError for a cluster that the file has not, and ClusterUnusable for a target that
-    does not answer: before Spark starts, so that a failure is reported within seconds."""
+    """Raise InputError for a cluster that is not in the file, and ClusterUnusable for a target that
+    does not answer: before Spark starts, so that the failure is reported within seconds."""
     for alias in (source, target):
         if alias is not None and alias not in known.topology.clusters:
             there = known.topology.clusters
@@ -305,8 +303,7 @@ def _check_clusters(known: Internals, source: str | None, target: str | None) ->
 
 
 def _source_of(known: Internals, stage: "StageFiles", topic: str) -> str:
-    """The one cluster of which the lake has a topic. Raises InputError where there is none, or more
-    than one."""
+    """The only cluster whose topic is in the lake. Raises InputError for none or several."""
     with stage.reading() as index:
         aliases = [alias for alias in known.topology.clusters if topic in index.topics(alias)]
     if len(aliases) == 1:
@@ -320,8 +317,7 @@ def _source_of(known: Internals, stage: "StageFiles", topic: str) -> str:
 
 
 def _target_of(known: Internals, source: str) -> str:
-    """The one cluster that flows from a source lead to. Raises InputError where there is none, or
-    more than one."""
+    """The only cluster that flows from a source lead to. Raises InputError for none or several."""
     topology = known.topology
     targets = {flow.target for flow in map(topology.flow, topology.flows) if flow.source == source}
     if len(targets) != 1:

@@ -1,4 +1,4 @@
-"""What `replay` and `restore` answer with. Pure."""
+"""The answer of `replay` and `restore`. Pure."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,31 +8,28 @@ from mirrorlake.library.answers import Answer, Rows
 
 @dataclass(frozen=True)
 class Resent(Answer):
-    """What was sent again from the stage, or with a dry run what would be.
+    """What was sent again from the stage, or in a dry run would be.
 
         lake.restore("east", "west", topics=["orders"], dry_run=True).topics
 
     Attributes:
-        topics: topic, target_topic and records of each; records are those at the target, of earlier
-            calls of the same resend too.
-        flow: what the resend is called in the map and in `changes`; None where nothing was to be
-            sent.
+        topics: topic, target_topic and records of each; records counts those at the target, also
+            from earlier calls of the same resend.
+        flow: the name of the resend in the map and in `changes`; None if there was nothing to send.
         dry_run: nothing was done.
-        continued: it had begun before, and went on.
-        complete: all of it is at the target. If not, the same call goes on; or, as `warnings` say,
-            the target has another number of records than were picked.
-        examples: of a dry run of a replay the first records: partition, offset, timestamp, key, and
-            value up to some bytes, as text.
+        continued: it had begun before, and was continued.
+        complete: all records are at the target. If not, the same call continues; or, as `warnings`
+            says, the target does not have as many records as were picked.
+        examples: the first records, in a dry run of a replay: partition, offset, timestamp, and the
+            key and beginning of the value as text.
         warnings: what to know about it, a sentence each.
-        reached: of a restore topic, partition, end and newest_at of each partition: the source
-            offset behind its last record, and the time of its newest one.
-        configs: of a restore that was asked for them: topic, before, after and error of each that
-            is set.
-        acls: the same: pattern, name, principal, host, operation, permission and error of each that
-            is made.
-        groups: the same: group, topic, partition and position at the source, to_topic and
-            to_position, what was done ("moved", "would move", "there", "kept", "failed"), and
-            detail.
+        reached: for a restore, topic, partition, end and newest_at of each partition: the source
+            offset behind its last record, and the timestamp of its newest one.
+        configs: for a restore with this extra: topic, before, after and error of each config set.
+        acls: likewise: pattern, name, principal, host, operation, permission and error of each ACL
+            made.
+        groups: likewise: group, topic, partition and position at the source, to_topic and
+            to_position, done ("moved", "would move", "there", "kept", "failed"), and detail.
     """
 
     topics: Rows
@@ -49,7 +46,7 @@ class Resent(Answer):
 
     @property
     def records(self) -> int:
-        """How many records of all topics."""
+        """The number of records of all topics."""
         return sum(row["records"] for row in self.topics)
 
     @property
@@ -60,7 +57,7 @@ class Resent(Answer):
 
 
 def shown(value: Any) -> str | None:
-    """Bytes of a record as a person can read them: text, with what cannot be shown as a dot."""
+    """Bytes of a record as readable text, with a dot for each character that cannot be printed."""
     if value is None:
         return None
     text = bytes(value).decode("utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""A session that starts while other things are asked."""
+"""A Spark session that starts in the background."""
 
 import threading
 import time
@@ -11,28 +11,28 @@ from mirrorlake.threads import in_thread
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: How often a caller that waits for the session looks whether to stop, seconds.
+#: How often a caller that waits for the session checks whether to stop, seconds.
 LOOK_SECONDS = 0.1
 _PREPARING = "preparing the session"
 
 
 class SessionStart:
-    """Opens a session in threads that keep no process from ending, once `begin` is called."""
+    """Opens a session in a daemon thread, once `begin` or `session` is called."""
 
     def __init__(self, opening: Callable[[], "SparkSession"]) -> None:
         self._opening = opening
         self._lock = threading.Lock()
         self._session: Future[SparkSession] | None = None
         self._behind: Callable[[], object] | None = None
-        #: When it was begun, by time.monotonic(); None before.
+        #: When the start began, by time.monotonic(); None before.
         self.began: float | None = None
 
     def begin(self) -> None:
-        """Begin to open it, unless that was done."""
+        """Begin to open the session, unless that has begun."""
         self._begun()
 
     def have_prepared(self, behind: Callable[[], object]) -> None:
-        """Have a call made in a thread of its own once the session has begun to open."""
+        """Make a call in its own thread once the session has begun to open."""
         with self._lock:
             self._behind, begun = behind, self._session is not None
         if begun:
@@ -44,16 +44,16 @@ class SessionStart:
 
     @property
     def over(self) -> bool:
-        """Whether it is there, or cannot be."""
+        """Whether the session is open, or opening it failed."""
         return self._session is not None and self._session.done()
 
     @property
     def failed(self) -> bool:
-        """Whether it cannot be, as is known by now."""
+        """Whether opening it has failed."""
         return self.over and self._begun().exception() is not None
 
     def ready(self, stop: threading.Event) -> bool:
-        """Wait until the session is there, or cannot be; False if `stop` was set before."""
+        """Wait until the session is open or has failed; False if `stop` was set first."""
         while not wait([self._begun()], LOOK_SECONDS).done:
             if stop.is_set():
                 return False

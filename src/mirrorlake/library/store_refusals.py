@@ -1,7 +1,7 @@
-"""What an object store, a disk or a broker says when it refuses a request, or does not answer: a
+"""Errors of an object store, a disk or a broker that refuses a request or does not answer, as a
 sentence for a person.
 
-Who works on tries again, as with a disk (`worker.py`); who only asked hears it.
+Workers retry (`worker.py`); a caller of the library gets the error.
 """
 
 import os
@@ -16,20 +16,20 @@ from mirrorlake.errors import ClusterUnusable, LakeError, first_line, text_of
 
 T = TypeVar("T")
 
-#: How `object_store`, by which both obstore and delta-rs ask, begins what a store answered.
+#: How a store's answer begins in errors of `object_store`, which obstore and delta-rs both use.
 _OF_STORE = re.compile(
     r"Generic (S3|MicrosoftAzure|GCS|HdfsObjectStore) error|^HDFS: |The operation lacked "
 )
-#: Colours and arrows of delta-rs' chains of causes, and the rest of a page of XML.
+#: Colours and arrows in delta-rs' chains of causes, and the rest of an XML page.
 _ADORNED, _PAGE = re.compile(r"(\x1b\[\d*m|↳|\s)+"), re.compile(r":? ?<\?xml.*")
 _LONGEST = 400
-#: What a disk says without naming a file.
+#: Disk errors that name no file.
 _OF_DISKS = (ENOSPC, EDQUOT, EROFS, EIO)
 
 
 def store_refusal(error: BaseException) -> LakeError | None:
-    """What who asked hears of an error of an object store; None for any other error."""
-    from deltalake.exceptions import DeltaError  # which takes time, and not all commands need
+    """Return the LakeError for an error of an object store; None for any other error."""
+    from deltalake.exceptions import DeltaError  # a slow import that not all commands need
 
     is_of_disk = isinstance(error, OSError) and error.errno is not None
     if is_of_disk or not isinstance(error, OSError | DeltaError):
@@ -45,7 +45,7 @@ def store_refusal(error: BaseException) -> LakeError | None:
 
 
 def disk_refusal(error: BaseException) -> LakeError | None:
-    """The same of a disk, and of a table's log that cannot be read; a command ends by it."""
+    """The same for a disk error or an unreadable table log, which end a command."""
     from deltalake.exceptions import DeltaError
 
     if isinstance(error, FileNotFoundError) and error.filename is None and not _is_somewhere():
@@ -74,7 +74,7 @@ def disk_refusal(error: BaseException) -> LakeError | None:
 
 
 def _is_somewhere() -> bool:
-    """Whether the current folder is there."""
+    """Whether the current folder exists."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -83,8 +83,8 @@ def _is_somewhere() -> bool:
 
 
 def broker_refusal(error: BaseException) -> ClusterUnusable | None:
-    """What who asked hears of what a broker answered, and no other place said in words; None for
-    any other error."""
+    """Return the error for a broker's answer that no other place has put into words; None for any
+    other error."""
     from confluent_kafka import KafkaException  # as above
 
     if not isinstance(error, KafkaException):
@@ -99,8 +99,8 @@ def broker_refusal(error: BaseException) -> ClusterUnusable | None:
 
 
 def store_in_words(opened: type[T]) -> type[T]:
-    """Have the public methods of a class raise LakeError where an object store refuses: who asks
-    the library hears one sentence, and not what it is made of."""
+    """Class decorator: have public methods raise LakeError if an object store refuses a request, so
+    that callers get one sentence and not a chain of causes."""
     for name, method in list(vars(opened).items()):
         if isinstance(method, FunctionType) and not name.startswith("_"):
             setattr(opened, name, in_words(method))
@@ -108,7 +108,7 @@ def store_in_words(opened: type[T]) -> type[T]:
 
 
 def in_words(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The same of one method."""
+    """The same for one method."""
 
     @wraps(method)
     def asked(*args: Any, **named: Any) -> Any:
@@ -118,6 +118,6 @@ def in_words(method: Callable[..., Any]) -> Callable[..., Any]:
             refusal = store_refusal(error)
             if refusal is None:
                 raise
-        raise refusal  # outside of the block: pages of causes say no more
+        raise refusal  # outside the block, so that no long chain of causes is attached
 
     return asked

@@ -1,4 +1,4 @@
-"""One record's life as an answer of the library: what `OpenFlow.trace` gives."""
+"""One record's life as an answer of the library: the result of `OpenFlow.trace`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -23,27 +23,26 @@ from mirrorlake.trace.story import tell
 
 @dataclass(frozen=True)
 class Trace(Answer):
-    """One record's life, from written to read. Times are in UTC, without a zone.
+    """One record's life, from written to read. Times are in UTC, without a time zone.
 
         print(*lake.flows["east->west"].trace("orders", 0, 42).lines(), sep="\\n")
 
     Attributes:
         flow, topic, partition, offset: the record, by its source offset.
-        generation: of its topic; None where the record is not in the stage.
+        generation: that of its topic; None if the record is not in the stage.
         state: at_target, target_gone, echo, given_up, refused, blocked, stopped, paused, disabled,
             not_running, waiting, parked, passed_over, replayed, removed, forgotten, lost,
             beyond_end, before_start or no_record (docs/trace.md).
-        needs_somebody: it does not go on before an operator acts.
+        needs_somebody: the record goes no further until an operator acts.
         sentence: the state in words, with what to do.
-        target_topic, target_partition, target_offset: where it is at the target; None where it is
-            not.
+        target_topic, target_partition, target_offset: its place at the target; None if it has none.
         latency_ms: `landing` (timestamp to stage), `producing` (stage to the target's
             acknowledgement), `replication`.
-        stages: `stage` (written, landed, produced, read), `at`, `after_ms` and what is `said`, one
-            after another.
-        held_up: `what` held it up, `since`, `until` (None: still), and what is `said`.
-        readers: where groups of both sides stand, and whether that `is_past` the record.
-        incidents, changes: of the partition, the topic and the flow while it was on its way.
+        stages: `stage` (written, landed, produced, read), `at`, `after_ms` and the sentence `said`,
+            in this order.
+        held_up: `what` held it up, `since`, `until` (None: still), and the sentence `said`.
+        readers: the positions of groups on both sides, and whether each `is_past` the record.
+        incidents, changes: those of the partition, topic and flow while the record was on its way.
     """
 
     flow: str
@@ -65,7 +64,7 @@ class Trace(Answer):
     changes: Rows
 
     def lines(self) -> Iterator[str]:
-        """The story for a person, a line each."""
+        """The lines of the story, for a person."""
         yield f"{self.topic}-{self.partition} offset {self.offset}, {self.flow}: {self.sentence}"
         for row in self.stages:
             after = "" if row["after_ms"] is None else duration(row["after_ms"])
@@ -109,7 +108,7 @@ def traced(
     since: datetime | None,
     reverse: bool,
 ) -> Trace:
-    """Trace a record. Raises as `OpenFlow.trace` says."""
+    """Trace a record. Raises as documented for `OpenFlow.trace`."""
     lake, generation = known.reader, ANY_GENERATION
     if key is None and partition is not None and offset is not None:
         if partition < 0 or offset < 0:
@@ -129,8 +128,7 @@ def traced(
 
 
 def _flow_state(known: Internals, place: TracedRecord) -> FlowRun:
-    """How the flow stands: what it is to do, by the topology file as it is now, where there is
-    one."""
+    """The state of the flow, with its setting in the current topology file, if there is one."""
     state = flow_state_of(known.reader, place.flow, place.topic)
     if not known.has_topology:
         return state

@@ -1,4 +1,4 @@
-"""What `verify` answers with."""
+"""The answer of `verify`."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,27 +10,25 @@ from mirrorlake.library.answers import Answer, Rows
 
 @dataclass(frozen=True)
 class Verified(Answer):
-    """What came of a comparison by content.
+    """The result of a comparison by content.
 
         lake.verify(["east->west"], topics=["orders"]).differences
 
     Attributes:
         began, ended: when.
-        ranges, records: how much was compared; records are those of the stage.
-        proven: how many of these records are in ranges without a difference.
-        proven_before: records that earlier comparisons had proven, and that were not compared
-            again.
+        ranges, records: how much was compared; records are counted in the stage.
+        proven: how many of these records lie in ranges without a difference.
+        proven_before: records that earlier comparisons had proven and this one skipped.
         bytes_read: of all three sides.
         excused: records that were left out, by reason (docs/trust.md).
         differences: each with flow, topic, partition, first_offset and last_offset (source offsets,
             inclusive), kind, record_count, target_offset and detail.
-        not_compared: what was selected and not compared, each with flow, topic, partition,
+        not_compared: ranges that were selected but not compared, each with flow, topic, partition,
             generation, first_offset and last_offset (None: not known), reason and detail
             (docs/trust.md).
-        audits: the rows that were added to the table `audits`, one a range; the newest 20,000 of
-            them.
-        cut: how many `ranges` are not among these rows, and how many `differences` are not listed,
-            because a range has more than 100 of them.
+        audits: the rows added to the table `audits`, one per range; only the newest 20,000.
+        cut: how many `ranges` are missing from `audits`, and how many `differences` are not listed
+            because their range has more than 100.
     """
 
     began: datetime
@@ -48,8 +46,8 @@ class Verified(Answer):
 
     @property
     def complete(self) -> bool:
-        """Whether nothing differs, and all that was selected was compared, now or before, except
-        what is on its way."""
+        """Whether nothing differs and everything selected was compared, now or before, except
+        records still in flight."""
         return not self.differences and all(
             row["reason"] == "in_flight" for row in self.not_compared
         )
@@ -60,7 +58,7 @@ class Verified(Answer):
 
     @property
     def cut_sentences(self) -> list[str]:
-        """What the answer leaves out for its size, and how to get it: a sentence each."""
+        """What the answer omits because of its size, and how to get it: a sentence each."""
         sentences = []
         if self.cut.get("differences"):
             sentences.append(
@@ -78,7 +76,7 @@ class Verified(Answer):
         return sentences
 
     def write(self, file: Path) -> None:
-        """Write the evidence: one self-contained page for `.html`, else JSON. Raises OSError."""
+        """Write the evidence: a self-contained page for `.html`, else JSON. Raises OSError."""
         from mirrorlake.verify.evidence import evidence
 
         document = {**self.to_dict(), "audits": self.audits, "cut_sentences": self.cut_sentences}

@@ -1,4 +1,4 @@
-"""A comparison by content: what `OpenLake.verify` is."""
+"""A comparison by content: the body of `OpenLake.verify`."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from mirrorlake.verify.outcome import Outcome
 from mirrorlake.verify.plan import Choice
 from mirrorlake.verify.workers import AuditWorkers, cores_of
 
-#: Up to how many offsets this process compares by itself: a session takes as long to start.
+#: Up to this many offsets this process compares alone: starting a session takes as long.
 SMALL_OFFSETS = 300_000
 #: How long `watch` waits between two turns, seconds.
 WATCH_SECONDS = 10.0
@@ -35,7 +35,7 @@ def verified(
     report: Callable[[Verified], None] | None,
     stop: threading.Event | None,
 ) -> Verified:
-    """Compare; returns and raises as `OpenLake.verify` says."""
+    """Compare; returns and raises as documented for `OpenLake.verify`."""
     if max_mb_per_s is not None and max_mb_per_s <= 0:
         raise InputError("the limit of MB/s has to be above 0")
     wanted = known.topology.some_flows(flows)
@@ -53,7 +53,8 @@ def verified(
         limit = None if max_mb_per_s is None else max_mb_per_s * 1e6
         while True:
             for flow in wanted:
-                # One that it had not come to when it was stopped says what there is of it.
+                # A flow not reached before `stop` is still visited once, to report what is not
+                # compared.
                 if not ending.is_set() or flow.name not in outcome.held_up:
                     auditor.audit(flow, topics, choice, limit, outcome)
             if not watch or ending.is_set():
@@ -66,8 +67,8 @@ def verified(
 
 
 def _workers(known: Internals, offsets: int) -> AuditWorkers:
-    """This process for little, if it can open the stage's files; executors for more, by files where
-    they can."""
+    """Workers for so many offsets: this process for few, if it can open the stage's files; else
+    executors, which read files if they can."""
     if offsets <= SMALL_OFFSETS and known.location.path is not None:
         return AuditWorkers()
     tables = known.tables

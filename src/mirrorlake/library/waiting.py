@@ -1,5 +1,4 @@
-"""Waiting for a topology file that is not written yet: a job may be deployed before it is put in
-place."""
+"""Waiting for the topology file: a job may be deployed before the file is in place."""
 
 import stat
 from collections.abc import Callable
@@ -8,29 +7,29 @@ from threading import Event
 
 from mirrorlake.run.options import stopped_early
 
-#: How often to look for the file, seconds: one question to a file system.
+#: How often to look for the file, seconds: one request to a file system.
 LOOK_SECONDS = 10.0
-#: How often to say again what is waited for, seconds.
+#: How often to repeat what it waits for, seconds.
 SAY_SECONDS = 600.0
 
 
 def wait_for_topology(
     path: Path, stop: Event, say: Callable[[str], None], once: bool = False
 ) -> bool:
-    """Wait until a topology file is there and not empty; what is in it is no matter here. What can
-    never become one, as below a path that is a file itself, is left to its reader to refuse.
+    """Wait until a topology file exists and is not empty, whatever its content. A path that can
+    never become one, as below a regular file, counts as there: its reader refuses it.
 
     Args:
         path: the file.
         stop: ends the wait when it is set.
         say: gets a line when the wait begins, every ten minutes of it, and when it is over.
-        once: whether a run with an end waits for it.
+        once: whether a run with an end is waiting for it.
 
     Returns:
-        Whether the file is there; False where `stop` was set before.
+        Whether the file exists; False if `stop` was set first.
 
     Raises:
-        ReplicationError: `stop` was set before, and a run with an end has not come to it.
+        ReplicationError: `stop` was set first and `once` is true: the run has not reached its end.
     """
     looks = 0
     while not _is_there(path):
@@ -52,12 +51,12 @@ def wait_for_topology(
 def _is_there(path: Path) -> bool:
     try:
         found = path.stat()
-        # one that is empty is being written
+        # an empty file is being written
         return found.st_size > 0 or not stat.S_ISREG(found.st_mode)
     except FileNotFoundError:
         return False
     except OSError:
-        return True  # its reader says what is wrong with it
+        return True  # its reader reports what is wrong
 
 
 def _hint(path: Path) -> str:

@@ -1,5 +1,5 @@
-"""Fakes for tests, of mirrorlake and of projects that use it: clusters and a lake in memory,
-without Kafka and Spark."""
+"""Fakes for tests of mirrorlake and of projects that use it: in-memory clusters and an in-memory
+lake, without Kafka and Spark."""
 
 from mirrorlake.testing.memory_cluster import MemoryCluster
 from mirrorlake.testing.memory_lake import MemoryLake

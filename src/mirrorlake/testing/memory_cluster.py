@@ -1,4 +1,4 @@
-"""A cluster in memory, asked and changed as one of Kafka is, as far as topics and offsets go."""
+"""An in-memory cluster with the admin interface of a Kafka cluster, for topics and offsets."""
 
 import uuid
 from collections import Counter
@@ -14,29 +14,27 @@ from mirrorlake.offsets.positions import LogEnd, LogEnds, TopicAndPartition
 
 
 class MemoryCluster(ClusterAdmin):
-    """Stands for the admin client of a cluster: hand it to `Connections(topology, {"east":
-    cluster})`.
+    """Replaces a cluster's admin client: pass it to `Connections(topology, {"east": cluster})`.
 
-    Partitions have a first and an end offset, and no records. What a cluster in memory cannot do
-    (configs, ACLs, groups, rights) raises NotImplementedError. Set the attributes to what the test
-    is about.
+    Partitions have a first and an end offset, but no records. Anything else (configs, ACLs, groups,
+    rights) raises NotImplementedError. Set the attributes to what the test needs.
 
     Attributes:
-        ends, starts: end offsets of each topic's partitions; first offsets, where they are not 0.
-        refusal: raised by every call, as by a cluster that is silent or refuses us; None while it
-            answers.
+        ends, starts: end offsets of each topic's partitions; first offsets that are not 0.
+        refusal: the error that every call raises, as for a silent or refusing cluster; None while
+            it answers.
         silent: partitions whose leader does not answer.
         newest: the newest timestamp (ms) of partitions that have one.
-        brokers, registered: how many brokers are up, and how many a topic can count on, those that
-            are down included.
-        refuses: names of topics that the cluster would not make, and what it says.
-        open_at: where transactions are open, by partition: its last stable offset.
-        asked: how often it was asked, by method.
-        made: the topics that it was asked to make, in order.
+        brokers, registered: how many brokers are up, and how many are registered, including those
+            that are down.
+        refuses: the errors for topics that the cluster refuses to create, by name.
+        open_at: the last stable offset of partitions with open transactions.
+        asked: the number of calls, by method.
+        made: the topics that it created through `try_create_topics`, in order.
     """
 
     def __init__(self, alias: str, topics: Mapping[str, Sequence[int]] | None = None) -> None:
-        """`topics` are the end offsets of partitions, by topic. The cluster's id is
+        """`topics` has the end offsets of partitions, by topic. The cluster's id is
         `id-of-<alias>`."""
         self.alias = alias
         self.ends: dict[str, list[int]] = {}
@@ -54,8 +52,8 @@ class MemoryCluster(ClusterAdmin):
             self.make(name, *ends)
 
     def make(self, topic: str, *ends: int) -> str:
-        """Make a topic, or make it again, with these end offsets of its partitions; returns its id,
-        a new one."""
+        """Create or recreate a topic with these end offsets of its partitions; return its new
+        id."""
         self.ends[topic] = list(ends)
         self._ids[topic] = uuid.uuid4().hex
         return self._ids[topic]
@@ -67,18 +65,18 @@ class MemoryCluster(ClusterAdmin):
 
     @property
     def address(self) -> str:
-        """Stands for an address in sentences; there is none."""
+        """A placeholder for messages: there is no address."""
         return f"memory:{self.alias}"
 
     @property
     def client(self) -> AdminClient:
-        """Raises NotImplementedError: whatever goes by the client itself needs a broker."""
+        """Raises NotImplementedError: direct use of the client needs a broker."""
         raise NotImplementedError(
             f"cluster {self.alias} is one in memory, which has topics and offsets only"
         )
 
     def cluster_id(self) -> str:
-        """The id by which the cluster is known."""
+        """The cluster's id, `id-of-<alias>`."""
         self._ask("cluster_id")
         return f"id-of-{self.alias}"
 
@@ -88,12 +86,12 @@ class MemoryCluster(ClusterAdmin):
         return self.brokers
 
     def addresses(self) -> list[tuple[str, int]]:
-        """Where the brokers are: nowhere."""
+        """No addresses: there are no brokers."""
         self._ask("addresses")
         return []
 
     def registered_brokers(self, name: str, asked: int) -> int:
-        """How many brokers a new topic can count on, up to `asked`."""
+        """How many brokers can hold replicas of a new topic, up to `asked`."""
         self._ask("registered_brokers")
         return min(asked, max(self.brokers, self.registered))
 
@@ -116,8 +114,8 @@ class MemoryCluster(ClusterAdmin):
     def start_offsets(
         self, partitions: Iterable[TopicAndPartition], skip_silent: bool = False
     ) -> dict[TopicAndPartition, int]:
-        """First offsets. Raises KeyError for a partition that is not there; with `skip_silent`
-        partitions that are not there, or whose leader does not answer, are missing."""
+        """First offsets; `skip_silent` leaves out partitions that do not exist or whose leader does
+        not answer."""
         self._ask("start_offsets")
         if skip_silent:
             return {key: self.starts.get(key, 0) for key in partitions if self._tells(key)}
@@ -131,8 +129,8 @@ class MemoryCluster(ClusterAdmin):
         committed: bool = True,
         skip_silent: bool = False,
     ) -> dict[TopicAndPartition, int]:
-        """End offsets, with `committed` up to `open_at`. Which partitions are missing: as in
-        `start_offsets`."""
+        """End offsets, with `committed` up to `open_at`; `skip_silent` as in `start_offsets`.
+        Raises KeyError for a topic that does not exist."""
         self._ask("end_offsets")
         keys = [key for key in partitions if not skip_silent or self._tells(key)]
         ends = {key: self.ends[key[0]][key[1]] for key in keys}
@@ -143,14 +141,14 @@ class MemoryCluster(ClusterAdmin):
     def leaders(
         self, _partitions: Iterable[TopicAndPartition]
     ) -> dict[tuple[str, int], list[TopicAndPartition]]:
-        """None: there are no brokers to connect to."""
+        """No leaders: there are no brokers to connect to."""
         self._ask("leaders")
         return {}
 
     def log_ends(
         self, partitions: Collection[TopicAndPartition]
     ) -> dict[TopicAndPartition, LogEnds]:
-        """What is there of the partitions whose leader answers, of no leader's epoch."""
+        """Start and end of the partitions whose leader answers, without a leader epoch."""
         self._ask("log_ends")
         ends = {key: self.ends[key[0]][key[1]] for key in partitions if self._tells(key)}
         return {key: LogEnds(self.starts.get(key, 0), end) for key, end in ends.items()}
@@ -158,14 +156,14 @@ class MemoryCluster(ClusterAdmin):
     def high_watermarks(
         self, partitions: Collection[TopicAndPartition]
     ) -> dict[TopicAndPartition, LogEnd]:
-        """The ends alone of the partitions whose leader answers."""
+        """Only the ends of the partitions whose leader answers."""
         self._ask("high_watermarks")
         return {key: LogEnd(self.ends[key[0]][key[1]]) for key in partitions if self._tells(key)}
 
     def newest_times(
         self, partitions: Collection[TopicAndPartition]
     ) -> dict[TopicAndPartition, int]:
-        """The newest timestamps that a test gave to partitions whose leader answers."""
+        """The timestamps in `newest` of partitions whose leader answers."""
         self._ask("newest_times")
         return {
             key: self.newest[key] for key in partitions if self._tells(key) and key in self.newest
@@ -174,7 +172,7 @@ class MemoryCluster(ClusterAdmin):
     def try_create_topics(
         self, topics: Sequence[TopicInfo], not_kept: NotKept | None = None
     ) -> list[TargetRefused]:
-        """Make topics that are not there yet; returns what the cluster `refuses`."""
+        """Create topics that do not exist yet; return the errors of those that it `refuses`."""
         self._ask("try_create_topics")
         for topic in topics:
             if topic.name not in self.refuses and topic.name not in self.ends:

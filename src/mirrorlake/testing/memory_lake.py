@@ -1,4 +1,4 @@
-"""A lake in memory: keeps what is appended, and answers queries with what it was given."""
+"""An in-memory lake that keeps appended rows and answers queries with given rows."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from mirrorlake.lake.reader import NONE, Frame, Frames, QueryRows, Reader
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Queries for the greatest time of a table, which need no answer, and the column that has it.
+#: Queries for the newest time of a table, answered from appended rows: table and column.
 _NEWEST = {
     "newest_change": ("changes", "at"),
     "newest_incident": ("incidents", "at"),
@@ -26,14 +26,14 @@ _NEWEST = {
 
 
 class MemoryLake(Lake):
-    """Stands for a lake where code appends rows and asks the package's queries; runs no SQL, and
+    """Replaces a lake in code that appends rows and runs the package's queries; runs no SQL, and
     has no session.
 
     Attributes:
-        appended: rows that were appended, by table.
-        answers: the rows that a query answers with, by its name in `sql/queries`; one that is not
-            there is an error, unless it asks for the time of the newest row of a table.
-        asked: how often each query was asked.
+        appended: the appended rows, by table.
+        answers: the rows of each query, by its name in `sql/queries`; any other query raises
+            LakeError, unless it asks for the newest time of a table.
+        asked: how often each query was run.
     """
 
     opens_files: bool = False
@@ -61,8 +61,8 @@ class MemoryLake(Lake):
         return self
 
     def query_rows(self, name: str, frames: Frames = NONE, **args: object) -> QueryRows:
-        """The rows that were given for a query, whatever its arguments. Raises LakeError where none
-        were."""
+        """The rows given for a query, whatever its arguments. Raises LakeError if there are
+        none."""
         self.asked[name] += 1
         if name in _NEWEST and name not in self.answers:
             table, column = _NEWEST[name]
@@ -76,7 +76,7 @@ class MemoryLake(Lake):
         return QueryRows(dict(row) for row in self.answers[name])
 
     def create(self, table: str, properties: Mapping[str, str]) -> None:
-        """See `Lake.create`: each table is there."""
+        """See `Lake.create`: every table exists."""
 
     def properties(self, table: str) -> dict[str, str]:
         """See `Lake.properties`: no table has one."""
@@ -87,17 +87,17 @@ class MemoryLake(Lake):
         return set()
 
     def version_of(self, table: str) -> int:
-        """See `Lake.version_of`: as many rows as were appended."""
+        """See `Lake.version_of`: the number of appended rows."""
         return len(self.appended.get(table, ()))
 
     def change(self, name: str, frames: Mapping[str, Frame] = NONE, **args: object) -> None:
-        """Raises LakeError: no SQL is run."""
+        """Raises LakeError: it runs no SQL."""
         raise LakeError(
             f"the lake in memory cannot run {name}, which changes rows; use a lake in a folder"
         )
 
     def upkeep(self, table: str) -> NoReturn:
-        """Raises LakeError: there are no files to be kept."""
+        """Raises LakeError: there are no files to maintain."""
         raise LakeError(f"the lake in memory cannot keep {table}; use a lake in a folder")
 
     def fence(self, table: str, application: str, version: int) -> None:
@@ -115,7 +115,7 @@ class MemoryLake(Lake):
         return self._versions.get((table, application))
 
     def _find(self, table: str) -> None:
-        """No session knows it."""
+        """Nothing to do: there is no session."""
 
     def _commit(
         self, table: str, rows: pa.Table, application: str | None = None, version: int = 0
@@ -124,8 +124,8 @@ class MemoryLake(Lake):
             self.appended.setdefault(table, []).extend(rows.to_pylist())
 
     def _numbered(self, table: str, application: str, version: int) -> bool:
-        """Whether an application has not come as far yet. Raises Fenced where it has come
-        further."""
+        """Whether an application has not reached this version yet. Raises Fenced if it is beyond
+        it."""
         done = is_done(table, application, self._versions.get((table, application)), version)
         self._versions[table, application] = version
         return not done
