@@ -1,1 +1,1 @@
-"""What is asked for: the topology file, its settings and their defaults. Pure."""
+"""Configuration: the topology file, its settings and their defaults. Pure."""

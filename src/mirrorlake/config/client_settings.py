@@ -1,11 +1,10 @@
-"""Which client settings a cluster's `consumer`, `producer` and `admin` blocks may hold
+"""The client settings that a cluster's `consumer`, `producer` and `admin` blocks may contain
 (docs/security.md, "Clients").
 
-A block holds names of one client, except those that mirrorlake must own to keep its promises and
-those that the `security` block renders: `producer` and `admin` those of librdkafka, `consumer`
-those of Kafka's Java consumer, as MirrorMaker 2's files have them (librdkafka, which reads, gets
-those that it has a counterpart of: `kafka/config.py`). A test compares the tables with the
-libraries that are installed.
+`producer` and `admin` take librdkafka's names; `consumer` takes those of Kafka's Java consumer, as
+in MirrorMaker 2's files, and librdkafka, which does the reading, gets their counterparts
+(`kafka/config.py`). Excluded are settings that mirrorlake must own to keep its guarantees, and
+those rendered from the `security` block. A test compares the tables with the installed libraries.
 """
 
 from collections.abc import Mapping
@@ -21,7 +20,7 @@ def _names(text: str) -> frozenset[str]:
 
 
 def by_name(names: Mapping[str, str]) -> dict[str, str]:
-    """By each name in a text what all of its names have in common."""
+    """Invert a mapping of a value to names in one text: the value by each name."""
     return {name: common for common, text in names.items() for name in text.split()}
 
 
@@ -80,7 +79,7 @@ ROLES: Mapping[Role, tuple[str, frozenset[str]]] = {
     "admin": ("librdkafka, which mirrorlake asks with", LIBRDKAFKA),
 }
 
-#: What mirrorlake sets itself: the names by why.
+#: Settings that mirrorlake sets itself: names by reason.
 _OWNED = by_name(
     {
         "write bootstrap_servers of the cluster": "bootstrap.servers metadata.broker.list",
@@ -99,7 +98,7 @@ _OWNED = by_name(
     }
 )
 
-#: What stands in the security block: Kafka's names by the key there.
+#: Settings of the security block: Kafka's names by the key there.
 _SECURITY = by_name(
     {
         "protocol": "security.protocol",
@@ -149,7 +148,7 @@ def setting_refusal(role: Role, name: str) -> str | None:
     """Say why a role's block may not hold a setting, as the end of a sentence that starts with its
     key.
 
-    None if it may. Values do not matter and are never quoted.
+    None if it may. Values are neither checked nor quoted.
     """
     client, known = ROLES[role]
     if name in known:

@@ -1,4 +1,4 @@
-"""One Kafka cluster in the topology file, and how it is read."""
+"""The settings of a Kafka cluster in the topology file, including how it is landed."""
 
 from pydantic import Field, field_validator, model_validator
 
@@ -11,11 +11,11 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 class Landing(Model):
     """How a source cluster is read into `records`: batch size in records, files per batch, trigger
-    in milliseconds (None: by who commits, `landing/land.py`), and how far apart small batches may
-    begin in an object store where commits take long, ms.
+    interval in milliseconds (None: depends on who commits, `landing/land.py`), and, for an object
+    store with slow commits, the longest interval between small batches, ms.
 
-    A batch of up to `small_batch_records` records goes the short way: without a task of Spark
-    except for reading Kafka.
+    A batch of up to `small_batch_records` records goes the short way: no Spark task but for reading
+    Kafka.
     """
 
     max_records_per_batch: int = Field(default=4_000_000, ge=1)
@@ -53,8 +53,8 @@ class Cluster(Model):
     @field_validator("bootstrap_servers")
     @classmethod
     def _has_ports_that_there_are(cls, value: str) -> str:
-        """librdkafka takes a port that is too large modulo 65,536, and finds no one there; a scheme
-        that is none of Kafka's it takes for a part of the host's name."""
+        """Refuse what librdkafka misreads: a port that is too large, modulo 65,536, and a scheme
+        that is not Kafka's, as part of the host name."""
         for server in value.split(","):
             scheme, slashes, _ = server.strip().rpartition("://")
             if slashes and scheme.upper() not in _PROTOCOLS:

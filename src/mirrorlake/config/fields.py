@@ -1,4 +1,4 @@
-"""Kinds of values that the models of a topology file share."""
+"""Value types shared by the models of a topology file."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from mirrorlake.naming.patterns import check_pattern
 
 
 def names_of(value: object) -> object:
-    """Let a list of texts be written as one text with commas, as Kafka's own configuration does."""
+    """Split one comma-separated text into a tuple, as Kafka's own configuration writes lists."""
     parts = value.split(",") if isinstance(value, str) else value
     if isinstance(parts, list | tuple) and all(isinstance(part, str) for part in parts):
         return tuple(part.strip() for part in parts if part.strip())
@@ -18,7 +18,7 @@ def names_of(value: object) -> object:
 
 
 def patterns_of(value: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse a list with a regex that Java and Python would not read alike."""
+    """Refuse a list with a regex that Java and Python would read differently."""
     for pattern in value:
         if reason := check_pattern(pattern):
             raise ValueError(f"holds the invalid regular expression {pattern!r}: {reason}")
@@ -48,7 +48,6 @@ Override = dict[str, str | int | bool]
 
 
 class Model(BaseModel):
-    """Base of all models: unknown keys are refused, nothing is converted, no value is quoted in an
-    error."""
+    """Base of all models: refuses unknown keys, converts nothing, quotes no value in an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)

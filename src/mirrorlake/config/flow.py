@@ -1,7 +1,7 @@
 """The settings of a flow in the topology file, under MirrorMaker 2's names (docs/mm2.md,
 "Settings").
 
-`docs/settings.md` has the table: setting, their default, ours, why it differs.
+`docs/settings.md` lists each setting, MirrorMaker 2's default, ours, and why they differ.
 """
 
 import re
@@ -34,13 +34,13 @@ Factor = Annotated[int, Field(ge=1, le=32767)]
 
 
 def start_of(value: object) -> object:
-    """Write a time that YAML has read as one like one that it has left as a text."""
+    """Turn a time that YAML has parsed back into text; leave other values as they are."""
     return value.isoformat() if isinstance(value, date) else value
 
 
 def time_of_start(start: str) -> int | None:
-    """The time that `start` names, ms since 1970, in UTC where it names no zone; None for earliest
-    and latest. Raises ValueError for what is no time."""
+    """The time in `start`, ms since 1970, in UTC if it names no zone; None for earliest and latest.
+    Raises ValueError if it is not a time."""
     if start in ("earliest", "latest"):
         return None
     moment = datetime.fromisoformat(start.replace("Z", "+00:00"))
@@ -53,16 +53,16 @@ class Flow(Model):
     """Settings of one flow, under MirrorMaker 2's names with `_` for `.` and with its meaning
     (docs/mm2.md, "Settings").
 
-    Intervals are in seconds. A factor of None means: the source topic's own, or for our internal
-    topics 3, and never more than the target has brokers. `policy` is default, identity,
+    Intervals are in seconds. A factor of None means the source topic's, or 3 for our internal
+    topics, but never more than the target's brokers. `policy` is default, identity,
     `package.module:Class` or `file.py:Class`. `paused` is true for the whole flow, or a list of
-    patterns of topic names. `provenance` is none, headers (each hop adds one that names the cluster
-    it came from, and what has been on the target is not sent there again) or strip (the same test,
-    and the headers are taken off: the last hop). `start` is earliest, latest or a time: where the
-    flow begins in what is there when it runs for the first time; topics and partitions that come
-    later are mirrored as a whole. At a record that the target refuses its partition stops, or, with
-    `on_refused` as park, goes on behind it. A `compression` of None is lz4, and zstd once the
-    target has refused a record for its size. `produce_tasks` is how many transactional shards write
+    patterns of topic names. `provenance` is none, headers (each hop adds a header naming the
+    cluster that the record came from, and a record that has been on the target is not sent there
+    again) or strip (the same check, but the headers are removed: for the last hop). `start` is
+    earliest, latest or a time: where the flow begins in partitions that exist at its first run;
+    later ones are mirrored whole. A record that the target refuses stops its partition, or with
+    `on_refused: park` is passed over. A `compression` of None is lz4, or zstd once the target has
+    refused a record for its size. `produce_tasks` is the number of transactional shards that write
     to the target.
     """
 

@@ -1,9 +1,9 @@
-"""MirrorMaker 2's settings that mirrorlake does not have, and why each is not needed here
-(docs/mm2.md, "Settings").
+"""MirrorMaker 2's settings that mirrorlake lacks, and why each is not needed here (docs/mm2.md,
+"Settings").
 
-Names are theirs with `_` for `.` and `-`. Each of theirs is a field of `config.flow.Flow`, or
-`reason` answers for it. The errors about unknown keys and the importer use it; `docs/settings.md`
-lists the same, kept equal by a test.
+Names have `_` for `.` and `-`. Each of MirrorMaker 2's settings is a field of `config.flow.Flow`,
+or `reason` explains it, for the importer and for errors about unknown keys. `docs/settings.md` has
+the same list; a test keeps them equal.
 """
 
 import re
@@ -106,8 +106,8 @@ def normal(name: str) -> str:
 
 
 def reason(name: str) -> str | None:
-    """Say why mirrorlake has no setting of this name, a clause; None for a name that MirrorMaker 2
-    does not know."""
+    """Return a clause on why mirrorlake has no setting of this name; None if MirrorMaker 2 has none
+    either."""
     key = normal(name)
     if key in NOT_NEEDED:
         return NOT_NEEDED[key]

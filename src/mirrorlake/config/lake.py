@@ -1,4 +1,4 @@
-"""Where the tables live, by the topology file."""
+"""The `lake` block of the topology file: where the tables are."""
 
 import re
 from typing import Literal
@@ -11,8 +11,8 @@ from mirrorlake.config.urls import is_url
 
 
 class Warehouse(Model):
-    """A SQL warehouse that answers what is asked of a catalog, under the names that its connection
-    details have in the workspace. Values may be references."""
+    """A SQL warehouse that answers queries on a catalog; names as in its connection details in the
+    workspace. Values may be references."""
 
     server_hostname: str = Field(min_length=1)
     http_path: str = Field(min_length=1)
@@ -20,19 +20,19 @@ class Warehouse(Model):
 
 
 class Lake(Model):
-    """Where the tables live: at a path, or as a catalog's own in a schema of it, which a SQL
-    warehouse may read. Tables at a path may have names in a catalog, too (`mirrorlake register`).
+    """Where the tables are: at a path, or in a schema as a catalog's own, which a SQL warehouse may
+    read. Tables at a path may also be registered in a catalog (`mirrorlake register`).
 
-    `path` may be the URL of an object store, which `storage` says how to reach, in the words of
-    delta-rs, with `credentials` that a workspace lends, or else those of `storage` or of the
-    process; there what says nothing new is written every `idle_seconds`. `checkpoints` is a
-    folder; a catalog's own tables need one.
+    `path` may be the URL of an object store. `storage` has delta-rs' options to reach it; the
+    credentials are those that a workspace lends (`credentials`), or those in `storage` or of the
+    process. Rows without news are written there every `idle_seconds`. `checkpoints` is a folder; a
+    catalog's own tables need one.
     """
 
     path: str | None = None
     storage: dict[str, str] = {}
     credentials: Literal["unity_catalog"] | None = None
-    #: Readers look back 65 minutes for what is written again within 60.
+    #: Readers look back 65 minutes for rows that are rewritten within 60.
     idle_seconds: int | None = Field(default=None, ge=10, le=240)
     catalog: str | None = None
     schema_name: str | None = Field(default=None, alias="schema")
@@ -42,7 +42,8 @@ class Lake(Model):
     @field_validator("path", "checkpoints")
     @classmethod
     def _has_no_variable(cls, value: str | None) -> str | None:
-        """A folder of that very name would be made."""
+        """Refuse a variable: it is not expanded, and a folder of that very name would be
+        created."""
         variable = re.search(r"\$(\w+|\{[^}]*\})", value or "")
         if variable and not is_url(value or ""):
             raise ValueError(
@@ -74,5 +75,5 @@ class Lake(Model):
 
     @property
     def pace(self) -> IdlePace:
-        """How often the lake is written to, and asked, while there is nothing new."""
+        """How often the lake is written to and read while idle."""
         return pace_in_store(self.idle_seconds) if self.in_store else FOLDER

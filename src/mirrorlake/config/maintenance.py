@@ -6,13 +6,12 @@ from mirrorlake.config.fields import Model
 
 
 class Maintenance(Model):
-    """How long the lake keeps what. `retention_days` is of `records`, by the time of landing; null
-    keeps them for ever. `disabled_hold_days` is how long records that only disabled flows lack are
-    kept for them, by the same time.
+    """How long the lake keeps things. `retention_days` is for `records`, counted from landing; null
+    keeps them for ever. `disabled_hold_days` is how long, counted likewise, records that only
+    disabled flows still need are kept for these.
 
-    `history_days` is of `latency`, `positions`, `checkpoints` and `changes`, and of `incidents`
-    that are over; `vacuum_hours` is how long files stay that no version needs any more, for readers
-    that began before.
+    `history_days` is for `latency`, `positions`, `checkpoints`, `changes` and closed `incidents`.
+    `vacuum_hours` is how long files that no version needs stay, for readers that began earlier.
     """
 
     retention_days: int | None = Field(default=None, ge=1)

@@ -1,4 +1,4 @@
-"""The `metrics` block of a topology file: what a run serves for Prometheus, and sends by OTLP
+"""The `metrics` block of a topology file: metrics served for Prometheus and sent by OTLP
 (docs/metrics.md)."""
 
 from typing import Any
@@ -8,20 +8,20 @@ from pydantic import Field, field_validator, model_validator
 
 from mirrorlake.config.fields import Model
 
-#: Where a collector takes metrics by OTLP over HTTP, below its address.
+#: The path of a collector's endpoint for metrics by OTLP over HTTP.
 _PATH = "/v1/metrics"
 
 
 def _alone(name: str) -> Any:
-    """A model may be written as the text of one of its fields."""
+    """Allow a model to be written as the text of this one field."""
     return model_validator(mode="before")(
         lambda cls, value: {name: value} if isinstance(value, str) else value
     )
 
 
 class Otlp(Model):
-    """Sent to an OpenTelemetry collector at `endpoint` every `interval_seconds`. `otlp: URL` is the
-    endpoint alone; one without a path gets OTLP's own."""
+    """Metrics are sent to an OpenTelemetry collector at `endpoint` every `interval_seconds`. `otlp:
+    URL` sets the endpoint alone; without a path it gets OTLP's default one."""
 
     endpoint: str
     interval_seconds: float = Field(default=15.0, ge=1, le=3600)
@@ -41,9 +41,9 @@ class Otlp(Model):
 
 
 class Metrics(Model):
-    """Served at `address`, HOST:PORT, where there is one, and sent by `otlp`, where that is given.
-    A metric has at most `max_series` series of partitions; what is beyond is added up by topic,
-    then by flow. `metrics: HOST:PORT` is the address alone."""
+    """Metrics are served at `address` (HOST:PORT) and sent by `otlp`, if given. A metric has at
+    most `max_series` series of partitions; beyond that they are summed by topic, then by flow.
+    `metrics: HOST:PORT` sets the address alone."""
 
     address: str | None = None
     otlp: Otlp | None = None
@@ -60,7 +60,8 @@ class Metrics(Model):
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Host and port of HOST:PORT; no host is every address of this machine. Raises ValueError."""
+    """Host and port of HOST:PORT; an empty host means all addresses of this machine. Raises
+    ValueError."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise ValueError("is no address to serve metrics at; write HOST:PORT")

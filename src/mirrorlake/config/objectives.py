@@ -1,5 +1,5 @@
-"""Objectives: the thresholds behind `alerts`, written down once, in the topology file, for every
-reader of the lake.
+"""Objectives: the thresholds behind `alerts`, set once in the topology file for every reader of the
+lake.
 
 The replicator and `maintain` copy them into the table `objectives` (`lake/objectives.py`), so that
 the view `alerts`, `mirrorlake status` and the alerts of a workspace measure a flow by the same
@@ -14,12 +14,13 @@ from pydantic import Field
 from mirrorlake.config.fields import Model
 
 Threshold = Annotated[int, Field(ge=1, le=7 * 86400)]
-#: `alerts` looks at the samples of 13 hours, and has to see that a partition stood still.
+#: At most 12 hours: `alerts` reads the samples of 13, and must see in them that a partition stood
+#: still.
 StandStill = Annotated[int, Field(ge=10, le=12 * 3600)]
 
 
 class FlowObjectives(Model):
-    """The objectives of one flow where they differ; null is as for the others."""
+    """Objectives of one flow that differ; null means the common value."""
 
     lag_seconds: Threshold | None = None
     latency_p99_ms: Annotated[int, Field(ge=1)] | None = None
@@ -29,14 +30,14 @@ class FlowObjectives(Model):
 
 
 class Objectives(Model):
-    """The objectives of flows; `flows` says where one differs."""
+    """The objectives of all flows; `flows` has those of single flows that differ."""
 
     lag_seconds: Threshold = 60
     latency_p99_ms: int = Field(default=5000, ge=1)
     heartbeat_seconds: Threshold = 60
     stuck_seconds: StandStill = 600
-    #: A broker lets no transaction take longer, unless `transaction.max.timeout.ms` says so: one
-    #: that does is hanging.
+    #: The default of brokers' `transaction.max.timeout.ms`: a transaction open for longer is
+    #: hanging.
     transaction_seconds: Threshold = 900
     flows: dict[str, FlowObjectives] = {}
 
@@ -48,8 +49,7 @@ class Objectives(Model):
 
 
 def paused_pattern(paused: bool | Sequence[str]) -> str | None:
-    """A flow's `paused` as a Java regex that finds whole names of topics; None when nothing is
-    paused."""
+    """A flow's `paused` as a Java regex of whole topic names; None if nothing is paused."""
     if isinstance(paused, bool):
         return ".*" if paused else None
     return f"^(?:{'|'.join(f'(?:{pattern})' for pattern in paused)})$" if paused else None

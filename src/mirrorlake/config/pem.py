@@ -1,4 +1,4 @@
-"""PEM text, as a client's setting holds it."""
+"""PEM text in client settings."""
 
 import re
 import textwrap
@@ -9,13 +9,13 @@ _BLOCK = re.compile(
 
 
 def is_pem(text: str) -> bool:
-    """Whether a value is PEM text itself, and not the name of a file."""
+    """Whether a value is PEM text itself and not a file name."""
     return text.lstrip().startswith("-----BEGIN")
 
 
 def with_line_breaks(text: str) -> str:
-    """PEM text with its lines (RFC 7468), which get lost where a properties file or an environment
-    variable holds it in one: Java's clients read that, and OpenSSL does not."""
+    """Restore the line breaks of PEM text (RFC 7468) that a properties file or an environment
+    variable had on one line: Java's clients read that, OpenSSL does not."""
     return text if "\n" in text.strip() else _BLOCK.sub(_block, text)
 
 

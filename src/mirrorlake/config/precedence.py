@@ -1,4 +1,5 @@
-"""Which of two opposite flows says how a topic is that both mirror under the same name."""
+"""Which of two opposite flows decides on the configs of a topic that both mirror under the same
+name."""
 
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.naming.selection import TopicSelection
@@ -10,12 +11,11 @@ def opposite_name(flow: ResolvedFlow) -> str:
 
 
 def leading_opposite(topology: Topology, flow: ResolvedFlow) -> TopicSelection | None:
-    """The selection of the opposite flow if that one stands first in the file and keeps configs;
-    else None.
+    """The selection of the opposite flow if it comes first in the file and syncs configs; else
+    None.
 
-    With identity names in both directions each side would undo on the other what was just set
-    there. So the flow that stands first in the file leads: configs of shared topics are set at its
-    source.
+    With identity names in both directions each flow would undo the other's changes. So the flow
+    that comes first in the file leads: configs of shared topics are set at its source.
     """
     names = list(topology.flows)
     other = opposite_name(flow)

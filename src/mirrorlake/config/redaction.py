@@ -1,4 +1,4 @@
-"""A topology as it may be shown to others: without secrets, and its hash."""
+"""A topology without secrets, to show to others, and its hash."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ from typing import Any
 
 from mirrorlake.config.topology import Topology
 
-#: What stands where a secret was.
+#: Replaces a secret.
 HIDDEN = "(hidden)"
 
 _SECRET_KEY = re.compile(
@@ -16,8 +16,7 @@ _SECRET_KEY = re.compile(
 _USER_OF_URL = re.compile(r"(?<=://)[^/@\s]+@")
 _QUERY_OF_URL = re.compile(r"(://[^?#\s]*)[?#].*", re.DOTALL)
 _PEM = re.compile(r"-----BEGIN [^-]+-----.*?(?:-----END [^-]+-----|$)", re.DOTALL)
-# `name=value`, and `name: "value"` as JSON and Python write it; the words of a sentence are no
-# value.
+# Matches `name=value`, and `name: "value"` as in JSON and Python, but no words of a sentence.
 _ASSIGNED = re.compile(
     r"""((?:password|secret|token|jaas[.]config|credentials?|pem|key[.]?store[.]key)["']?\s*"""
     r"""(?:=\s*(?![$"'\s])|=\s*(?=["'])|:\s*(?=["'])))("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"']+)""",
@@ -27,8 +26,8 @@ _REFERENCE = re.compile(r"\$\{[^{}]*\}")
 
 
 def redacted(topology: Topology) -> dict[str, Any]:
-    """The topology as its file says it, without defaults and without secrets; references to secrets
-    stay."""
+    """The topology as written in its file, without defaults and without secrets; references to
+    secrets stay."""
     document = topology.model_dump(mode="python", by_alias=True, exclude_defaults=True)
     hidden = _redacted(document, False)
     assert isinstance(hidden, dict)
@@ -36,23 +35,23 @@ def redacted(topology: Topology) -> dict[str, Any]:
 
 
 def topology_hash(topology: Topology) -> str:
-    """A hash that is the same for topologies that say the same. It tells nothing about secrets."""
+    """A hash that is equal for equal topologies. It reveals nothing about secrets."""
     text = json.dumps(redacted(topology), sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def without_secrets(text: str) -> str:
-    """A text of a topology file, such as an address, without what in it may be a secret."""
+    """Remove possible secrets from a text of a topology file, such as an address."""
     if "-----BEGIN" in text:
         return HIDDEN
     return _QUERY_OF_URL.sub(rf"\1?{HIDDEN}", _USER_OF_URL.sub(f"{HIDDEN}@", text))
 
 
 def without_secrets_in_line(text: str) -> str:
-    """A line of a log without what in it may be a secret: users of addresses, values of passwords
-    and the like, keys.
+    """Remove possible secrets from a log line: users in addresses, values of passwords and the
+    like, keys.
 
-    No line is written with a secret in it; this is for texts of libraries, which quote settings and
+    Our own lines contain no secret; this is for texts of libraries that quote settings and
     addresses.
     """
     text = _USER_OF_URL.sub(f"{HIDDEN}@", _PEM.sub(HIDDEN, text))
@@ -60,7 +59,7 @@ def without_secrets_in_line(text: str) -> str:
 
 
 def _redacted(value: object, secret: bool) -> object:
-    """One value of a document; `secret` where its key says that it holds one."""
+    """Redact one value of a document; `secret` says that its key names a secret."""
     if isinstance(value, dict):
         return {
             key: _redacted(part, secret or bool(_SECRET_KEY.search(str(key))))

@@ -1,8 +1,7 @@
-"""References that stand for a value in a topology file: `${env:NAME}` and `${secret:scope/key}`
+"""References to values in a topology file: `${env:NAME}` and `${secret:scope/key}`
 (docs/security.md, "Secrets").
 
-Only the edge resolves them, right before a client is made: what is logged or stored keeps the
-reference.
+They are resolved right before a client is made: logs and stored texts keep the reference.
 """
 
 import re
@@ -35,13 +34,13 @@ def env_provider(environment: Mapping[str, str]) -> Provider:
 
 
 def is_reference(text: str) -> bool:
-    """Whether a text is one reference that mirrorlake knows, and nothing else."""
+    """Whether a text is exactly one reference of a known kind."""
     match = _REFERENCE.fullmatch(text)
     return match is not None and _shaped(match[1]) is not None
 
 
 def variables(text: str) -> set[str]:
-    """The environment variables to which a text refers."""
+    """The environment variables that a text refers to."""
     shaped = map(_shaped, _REFERENCE.findall(text))
     return {name for kind, name in filter(None, shaped) if kind == "env"}
 
@@ -73,6 +72,6 @@ def _value(reference: str, body: str, providers: Mapping[str, Provider]) -> str:
 
 
 def _shaped(body: str) -> tuple[str, str] | None:
-    """Kind and name of what stands within a reference; None where it is none that is known."""
+    """Kind and name in the body of a reference; None if the kind or form is unknown."""
     kind, _, name = body.partition(":")
     return (kind, name) if kind in _SHAPES and _SHAPES[kind].fullmatch(name) else None

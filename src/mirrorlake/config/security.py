@@ -14,11 +14,11 @@ _FILES = ("ca_file", "certificate_file", "key_file", "key_password")
 
 
 class Security(Model):
-    """How to speak to a cluster; rendered for librdkafka by `mirrorlake.kafka.config`.
+    """How to connect to a cluster; rendered for librdkafka by `mirrorlake.kafka.config`.
 
-    Files are PEM files; a relative one lies beside the topology file. The PEM text itself may stand
-    there too, or a reference to it. PLAIN and SCRAM take `username` and `password`. OAUTHBEARER
-    takes the client credentials that `token_endpoint` (a URL) gives tokens for (KIP-768), with an
+    Files are PEM files, relative to the topology file's folder; a value may also be the PEM text
+    itself, or a reference to it. PLAIN and SCRAM take `username` and `password`. OAUTHBEARER takes
+    the client credentials that `token_endpoint` (a URL) gives tokens for (KIP-768), with an
     optional `scope` and SASL `extensions` (KIP-342). `verify_hostname: false` accepts a broker's
     certificate whatever host it names.
     """
@@ -52,8 +52,8 @@ class Security(Model):
 
     @property
     def principal(self) -> str:
-        """Who the brokers see, as far as the client can know it; for error messages. May hold a
-        reference."""
+        """The principal that brokers see, as far as the client knows; for error messages. May
+        contain a reference."""
         if name := self.username or self.client_id:
             return f"the principal {name}"
         return (

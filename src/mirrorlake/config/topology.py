@@ -1,7 +1,7 @@
 """The topology file: clusters, the lake and the flows between clusters (docs/settings.md).
 
-`load_topology` is the way in. Whatever is wrong with a file becomes one `TopologyError` sentence
-that names the file and the key. `${env:NAME}` and `${secret:scope/key}` stay text here;
+`load_topology` is the entry point. Any error in a file becomes one `TopologyError` sentence that
+names the file and the key. `${env:NAME}` and `${secret:scope/key}` stay text here;
 `mirrorlake.config.references` resolves them.
 """
 
@@ -41,8 +41,8 @@ class ResolvedFlow:
     naming: Naming
 
     def target_topic(self, topic: str) -> str:
-        """The name on the target of a topic of the source, whether or not it is mirrored. Raises as
-        `naming` does."""
+        """The target's name of a source topic, whether or not it is mirrored. Raises as `naming`
+        does."""
         return self.naming.target_topic(topic)
 
     @cached_property
@@ -64,14 +64,14 @@ class ResolvedFlow:
         return self.settings.paused is True
 
     def pauses(self, topic: str) -> bool:
-        """Whether this topic of the source is paused, by its name or because the whole flow is."""
+        """Whether a source topic is paused, by its name or with the whole flow."""
         paused = self.settings.paused
         return paused if isinstance(paused, bool) else matches_any(paused, topic)
 
 
 class Topology(Model):
-    """A whole topology file. `directory` is the folder of the file, against which relative paths
-    were resolved."""
+    """A whole topology file. Relative paths were resolved against `directory`, the folder of the
+    file."""
 
     clusters: dict[str, Cluster] = Field(min_length=1)
     lake: Lake
@@ -81,13 +81,13 @@ class Topology(Model):
     objectives: Objectives = Objectives()
     maintain: Maintenance = Maintenance()
     metrics: Metrics = Metrics()
-    #: How the processes of one file keep out of each other's way: by a lease in the lake, or, as
-    #: members of consumer groups, standing by for each other (docs/high_availability.md).
+    #: How processes of one file share the work: by a lease in the lake, or as members of consumer
+    #: groups that stand by for each other (docs/high_availability.md).
     availability: Literal["lease", "kafka"] = "lease"
     _directory: Path = PrivateAttr(default=Path("."))
 
     def model_post_init(self, context: Any) -> None:
-        """Keep the folder that `load_topology` hands over as validation context."""
+        """Keep the folder that `load_topology` passes as validation context."""
         self._directory = (context or {}).get("directory", Path("."))
 
     @property
@@ -156,8 +156,8 @@ class Topology(Model):
             )
 
     def _check_names(self, name: str, flow: Flow) -> None:
-        """Refuse a flow whose source's alias stands in names of topics where it cannot, or could be
-        read otherwise. A target's alias stands in none."""
+        """Refuse a flow whose source alias would make topic names invalid or ambiguous. The
+        target's alias is in no topic name."""
         source, separator = name.partition("->")[0], flow.replication_policy_separator
         if not (
             flow.policy == "default"
@@ -184,16 +184,16 @@ class Topology(Model):
             )
 
     def _aliases_in_names(self, separator: str) -> frozenset[str]:
-        """The aliases that names of topics may begin with where this is the separator: those that
-        are read back, and those by which flows of this file name topics."""
+        """The aliases that topic names with this separator may begin with: those that can be parsed
+        back, and those with which flows of this file name topics."""
         named = {name.partition("->")[0] for name, flow in self.flows.items() if flow.enabled}
         return frozenset(
             alias for alias in self.clusters if alias in named or is_usable_alias(alias, separator)
         )
 
     def flow(self, name: str) -> ResolvedFlow:
-        """Give one flow by name, enabled or not; raises TopologyError that names the nearest known
-        flow."""
+        """Return one flow by name, enabled or not; raises TopologyError that names the nearest
+        known flow."""
         if name not in self.flows:
             raise TopologyError(f"there is no flow {name}{nearest(name, self.flows)}")
         source, _, target = name.partition("->")
@@ -201,7 +201,7 @@ class Topology(Model):
         return ResolvedFlow(name, source, target, settings, self.naming(source, settings))
 
     def naming(self, source: str, settings: Flow) -> Naming:
-        """How topics of a cluster are named elsewhere by the settings of a flow."""
+        """How the settings of a flow name topics of its source on the target."""
         separator = settings.replication_policy_separator
         enabled = settings.replication_policy_internal_topic_separator_enabled
         return Naming(
@@ -209,13 +209,13 @@ class Topology(Model):
             source,
             self._aliases_in_names(separator),
             separator=separator,
-            # A dot, as it was before KIP-949.
+            # a dot, as before KIP-949
             internal_separator=separator if enabled else ".",
             directory=self.directory,
         )
 
     def active_flows(self, names: Sequence[str] | None = None) -> list[ResolvedFlow]:
-        """Give the enabled flows, or the named ones; raises TopologyError for an unknown or a
+        """Return the enabled flows, or the named ones; raises TopologyError for an unknown or a
         disabled name."""
         if names is None:
             return [self.flow(name) for name, settings in self.flows.items() if settings.enabled]
@@ -228,8 +228,7 @@ class Topology(Model):
         return chosen
 
     def some_flows(self, names: Sequence[str] | None = None) -> list[ResolvedFlow]:
-        """The same for what would do nothing without a flow: raises TopologyError, too, where none
-        of the file is enabled."""
+        """Like `active_flows`, but also raises TopologyError if the file has no enabled flow."""
         flows = self.active_flows(names)
         if not flows and names is None:
             raise TopologyError(
@@ -239,8 +238,8 @@ class Topology(Model):
         return flows
 
     def objectives_of(self, flow: str) -> dict[str, int]:
-        """The thresholds of a flow, by name. Where the file says nothing of heartbeats, they may be
-        as old as the pace of the lake makes them."""
+        """The thresholds of a flow, by name. The default of `heartbeat_seconds` depends on the
+        lake's pace."""
         thresholds = self.objectives.for_flow(flow)
         own = self.objectives.flows.get(flow)
         is_set = "heartbeat_seconds" in self.objectives.model_fields_set
@@ -249,14 +248,14 @@ class Topology(Model):
         return thresholds
 
     def quiet_seconds(self, flow: str) -> float:
-        """How old the newest sample of a flow may be while a process runs it: three intervals, and
-        not less than a minute."""
+        """How old the newest sample of a running flow may be, seconds: three intervals, and at
+        least a minute."""
         interval = self.flow(flow).settings.sample_positions_interval_seconds
         return max(60.0, 3 * max(interval, self.lake.pace.samples))
 
     def heartbeats_wait(self, flows: Iterable[str]) -> float:
-        """So long, in seconds, heartbeats of a source wait for other records that these flows
-        mirror."""
+        """How long heartbeats of a source wait for other records that these flows mirror,
+        seconds."""
         objectives = [self.objectives_of(flow) for flow in flows]
         return self.lake.pace.heartbeats_within(
             (each["heartbeat_seconds"], each["stuck_seconds"]) for each in objectives

@@ -1,8 +1,7 @@
-"""Reading YAML for `mirrorlake.config.topology`, and turning what is wrong with it into one
-sentence.
+"""Reads YAML for `mirrorlake.config.topology`, and turns errors in it into one sentence.
 
-No value of the file is ever quoted here, because it may be a secret; only keys, types and what is
-allowed.
+Sentences quote no value of the file, because it may be a secret; only keys, types and allowed
+values.
 """
 
 import os
@@ -26,9 +25,9 @@ _TYPES = {
     "model": "a mapping",
     "tuple": "a list of texts",
 }
-#: What blocks look like, where one word was written instead.
+#: Examples of blocks, for an error about a single word in their place.
 _SHAPES = {"lake": "{path: ./lake}", "clusters": '{bootstrap_servers: "HOST:9092"}'}
-#: How YAML says what people mostly mean by it, and what to do.
+#: Common YAML errors and what to do about them.
 _HINTS = {
     "expected ',' or '}'": "a text with { or , in it stands between quotes",
     "expected alphabetic or numeric": "a text that begins with * or & stands between quotes",
@@ -53,7 +52,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """End a sentence about an unknown name: with the nearest known one, or with all of them."""
+    """The end of a sentence about an unknown name: the nearest known one, or all of them."""
     names = sorted(known)
     close = get_close_matches(name, names, n=3)
     if not close:
@@ -63,8 +62,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """Read a YAML file that holds one mapping; raises TopologyError (missing, unreadable, invalid
-    with line, empty)."""
+    """Read a YAML file with one mapping; raises TopologyError (missing, unreadable, invalid with
+    line, empty)."""
     try:
         data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except FileNotFoundError:
@@ -82,8 +81,8 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 
 def _no_file(path: Path) -> TopologyError:
-    """The error of a file that is not there. A relative name is one in the folder where the command
-    was typed, and of the two endings people take either."""
+    """The error for a missing file. It names the current folder of a relative path, and the file
+    with the other ending (.yml, .yaml) if that exists."""
     where = f"{path}" if path.is_absolute() else f"{path} in {os.getcwd()}"
     other = path.with_suffix(".yml" if path.suffix == ".yaml" else ".yaml")
     hint = "create one with `mirrorlake init` or name another with -c"
@@ -119,7 +118,7 @@ def _unknown_key(
 ) -> TopologyError:
     """`alone`: it has no value."""
     *parents, name = location
-    # below these stand names of the user's own
+    # the keys below these are names that the user chose
     named = (("clusters",), ("flows",), ("objectives", "flows"))
     shape = tuple("*" if tuple(parents[:i]) in named else part for i, part in enumerate(parents))
     known = [field.alias or key for key, field in models[shape].model_fields.items()]
@@ -135,8 +134,8 @@ def _unknown_key(
 
 
 def _several_kinds(location: list[str]) -> tuple[list[str], str] | None:
-    """Where values of several kinds are allowed, pydantic names each of them: give the key, and
-    what is allowed."""
+    """Return the key and a sentence on what is allowed, for values of several types, of which
+    pydantic reports each."""
     roles = ("consumer", "producer", "admin")
     if len(location) > 4 and location[0] == "clusters" and location[2] in roles:
         return location[:4], "must be a string, a whole number, true or false"

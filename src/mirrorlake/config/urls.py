@@ -1,4 +1,5 @@
-"""Which paths of a topology file are URLs. Pure, and without a library: tasks know it too."""
+"""Which paths of a topology file are URLs. Pure, and free of libraries: Spark's tasks import it
+too."""
 
 
 def is_url(path: str) -> bool:

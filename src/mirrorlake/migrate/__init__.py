@@ -1,2 +1,2 @@
-"""Consumer groups moved from the copies that MirrorMaker 2 made to ours beside them, and back
+"""Moves consumer groups from MirrorMaker 2's copies of topics to ours beside them, and back
 (docs/migrate.md)."""

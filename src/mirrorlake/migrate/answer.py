@@ -1,4 +1,4 @@
-"""What `mirrorlake migrate` answers."""
+"""The answer of `mirrorlake migrate`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,8 +18,8 @@ def document_of(
     methods: Sequence[str],
     lacking: Sequence[str],
 ) -> dict[str, Any]:
-    """What was done, or would be, and all that is left, as one document; `methods` has how each
-    result was located, `lacking` why topics are not on the target twice."""
+    """What was done, or would be, and what is left, as one document; `methods` has how each result
+    was located, `lacking` why the target lacks one of a topic's two copies."""
     left = [
         *lacking,
         *(

@@ -1,4 +1,4 @@
-"""Which topics of a wave are on the target twice: MirrorMaker 2's copies, and ours."""
+"""The topics of a wave of which the target has both MirrorMaker 2's copy and ours."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -14,10 +14,10 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 
 class Copies(NamedTuple):
-    """The partitions of a wave that are on the target twice, why those of other topics are not, and
-    by the topic that groups leave the partitions with records that only the other copy has.
-    `unshown` are MirrorMaker 2's copies, by their names, of topics that the source does not show,
-    or has no more, and that the flow never mirrored."""
+    """`pairs` are the partitions of a wave of which the target has both copies, `lacking` says why
+    others have not. `beyond` maps the copy that groups leave to partitions with records that only
+    the other copy has. `unshown` are, judging by names, MirrorMaker 2's copies of topics that the
+    source does not show, or no longer has, and that the flow never mirrored."""
 
     pairs: list[Pair]
     lacking: list[str]
@@ -26,8 +26,8 @@ class Copies(NamedTuple):
 
 
 def copies_of(route: Route, wave: Wave) -> Copies:
-    """What the target has of a wave. A topic that the source has no more, or does not show, counts
-    as long as groups may stand in its copies."""
+    """Find the copies of a wave's topics at the target. A topic that the source no longer has, or
+    does not show, counts as long as groups may have positions in its copies."""
     flow = route.flow
     there = route.connections.admin(flow.target).topics()
     by_theirs: Callable[[str], str] = partial(wave.copy_of, flow.source)
@@ -68,9 +68,9 @@ def copies_of(route: Route, wave: Wave) -> Copies:
 
 
 def _unshown(route: Route, wave: Wave, others: Set[str]) -> Set[str]:
-    """Which topics of the target are, by their names, MirrorMaker 2's copies of topics of a wave.
-    Where copies are called like the topics, those of the target are called so as well: then only
-    what the source may have and does not describe counts."""
+    """The target's topics that are, judging by names, MirrorMaker 2's copies of a wave's topics. If
+    copies have the topics' own names, so do the target's own topics: then only names count that the
+    source may have but does not describe."""
     flow = route.flow
     names = {copy: wave.topic_of(flow.source, copy) for copy in others}
     names = {
@@ -86,7 +86,7 @@ def _unshown(route: Route, wave: Wave, others: Set[str]) -> Set[str]:
 def _with_records(
     route: Route, beyond: Mapping[str, Sequence[TopicAndPartition]]
 ) -> Mapping[str, Sequence[TopicAndPartition]]:
-    """Without the partitions that never had a record: who begins there skips none."""
+    """Drop partitions that never had a record: a group that begins there skips none."""
     places = [place for some in beyond.values() for place in some]
     admin = route.connections.admin(route.flow.target)
     ends = admin.end_offsets(places, skip_silent=True) if places else {}

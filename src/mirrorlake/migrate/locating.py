@@ -1,5 +1,5 @@
-"""Positions in one copy as positions in the other: what to read for each, read and matched, in
-several threads."""
+"""Translates positions in one copy into positions in the other: reads and matches the records
+around each, in several threads."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ from mirrorlake.spark.tasks import deal
 from mirrorlake.threads import side_by_side
 from mirrorlake.verify.log_reader import LogReader
 
-#: How many partitions are read at a time.
+#: How many threads read.
 READERS = 4
-#: How many records on either side of a position say at which time it is.
+#: How many records on either side of a position determine its time.
 _NEAR = 25
 TRIMMED = "the copy begins after the position"
 SILENT = "the leader of a copy does not say what it has"
@@ -29,7 +29,7 @@ SILENT = "the leader of a copy does not say what it has"
 
 @dataclass(frozen=True)
 class Pair:
-    """A partition of the source, MirrorMaker 2's copy of it and ours."""
+    """A source partition with MirrorMaker 2's copy of it and ours."""
 
     topic: str
     theirs: str
@@ -38,17 +38,17 @@ class Pair:
 
     @property
     def source(self) -> TopicAndPartition:
-        """Of the source."""
+        """The source partition."""
         return self.topic, self.partition
 
     @property
     def copy(self) -> TopicAndPartition:
-        """Of MirrorMaker 2."""
+        """MirrorMaker 2's copy."""
         return self.theirs, self.partition
 
     @property
     def own(self) -> TopicAndPartition:
-        """Of this flow."""
+        """This flow's copy."""
         return self.ours, self.partition
 
 
@@ -63,8 +63,8 @@ class Located:
 
 @dataclass(frozen=True)
 class _Job:
-    """What is read for one position: offsets, ends exclusive; None where only timestamps can
-    tell. `begin` is the offset in ours of the first of theirs, where that is known."""
+    """The ranges of offsets to read for one position, ends exclusive; None if only timestamps can
+    tell. `begin` is the offset in `ours` of the first record of `theirs`, if known."""
 
     pair: Pair
     position: int
@@ -74,7 +74,8 @@ class _Job:
 
 
 class Locator:
-    """Locates positions of one flow, there (`back` False) or back. Used by one thread."""
+    """Locates positions of one flow, from MirrorMaker 2's copies in ours or (`back`) the reverse.
+    For use by one thread."""
 
     def __init__(
         self,
@@ -89,8 +90,8 @@ class Locator:
         self._bounds: dict[TopicAndPartition, Bounds] = {}
 
     def locate(self, asked: Sequence[tuple[Pair, int]]) -> dict[tuple[Pair, int], Located]:
-        """Where positions lead, as both copies are now; nowhere while the leader of one does not
-        answer. Raises ClusterUnusable."""
+        """Translate positions by both copies' current records; they have no counterpart while the
+        leader of one does not answer. Raises ClusterUnusable."""
         asked = sorted(set(asked), key=lambda place: (*place[0].copy, place[1]))
         bounds = self._bounds = self._read_bounds(
             [key for pair, _ in asked for key in (pair.copy, pair.own)]
@@ -113,8 +114,8 @@ class Locator:
         }
 
     def _jobs(self, asked: Sequence[tuple[Pair, int]]) -> list[_Job]:
-        """What to read for positions of theirs, by the syncs; what they say of the source, the map
-        says of ours."""
+        """What to read for positions in MirrorMaker 2's copies: its syncs lead to source offsets,
+        and our map from those to our copy."""
         windows = {}
         for pair, position in asked:
             window = window_of(self._syncs.get(pair.source, ()), position, *self._bounds[pair.copy])
@@ -135,7 +136,7 @@ class Locator:
             if window is None or not first or not last:
                 jobs.append(_Job(pair, position))
                 continue
-            # Where the map ends, ours may go on already.
+            # our copy may go on already behind the map's end
             end = last.offset if last.exact else self._bounds[pair.own].end
             source = window.source_begin
             begin = None if source is None else translated.get((*pair.source, source))
@@ -151,8 +152,8 @@ class Locator:
         return jobs
 
     def _back_jobs(self, asked: Sequence[tuple[Pair, int]]) -> list[_Job]:
-        """The same for positions of ours: what the map says of them in the source, the syncs say of
-        theirs."""
+        """The same for positions in our copies: the map leads to source offsets, and the syncs from
+        those to MirrorMaker 2's copy."""
         places = [(*pair.own, position) for pair, position in asked]
         translated = translate_all(self._lake, self._flow, places, reverse=True)
         jobs = []
@@ -185,8 +186,8 @@ class Locator:
         return Located(self._by_time(job, theirs, ours), "content")
 
     def _by_time(self, job: _Job, theirs: LogReader, ours: LogReader) -> Counterpart:
-        """By the timestamps of the records around a position, which both copies have from the
-        source."""
+        """Locate a position by the timestamps of the records around it, which both copies take from
+        the source."""
         at, pair = job.position, job.pair
         if self._back:
             known = self._read(ours, pair.own, (at - 2 * MARGIN, at + MARGIN))
@@ -201,8 +202,8 @@ class Locator:
     def _span(
         self, log: LogReader, key: TopicAndPartition, known: Read, position: int
     ) -> tuple[int, int] | None:
-        """What of another copy is of the time around a position, with all that may be repeated;
-        None for too much."""
+        """The range of the other copy with the times around a position, wide enough for repeated
+        records; None if it is too long."""
         middle = int(np.searchsorted(known.stretch.offsets, position))
         near = known.timestamps[max(0, middle - _NEAR) : middle + _NEAR]
         bounds = self._bounds[key]

@@ -1,10 +1,11 @@
-"""Which record of one copy is which of another, by the digests of both; and what a position in one
-means in the other. Pure.
+"""Matches the records of two copies by their digests, and translates a position in one into the
+other. Pure.
 
-*Theirs* is a partition that MirrorMaker 2 wrote: runs of the source's records in order, of which
-each may begin in front of the end of the one before it, since it sends again what it had not noted
-when it died (docs/mm2.md, "Restarts and losses"). It may also hold what ours never has: records of
-aborted transactions, and older ones than ours begins with. *Ours* holds each record once, in order.
+*Theirs* is a partition that MirrorMaker 2 wrote: runs of the source's records in order, each of
+which may begin before the end of the previous one, since after a crash MirrorMaker 2 resends what
+it had not recorded (docs/mm2.md, "Restarts and losses"). It may also contain records that ours
+never has: those of aborted transactions, and ones older than our first. *Ours* contains each record
+once, in order.
 """
 
 from bisect import bisect_left
@@ -12,9 +13,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: How many records decide between several places at which a run may go on.
+#: How many following records decide between several places where a run may continue.
 LOOK_AHEAD = 64
-#: How many of records that are the same in all are looked at, on either side of where a run is.
+#: How many identical records are compared on either side of a run's place.
 MOST_TWINS = 50
 
 BEHIND = "our copy has not come there yet"
@@ -27,9 +28,8 @@ THEIRS_BEHIND = "MirrorMaker 2's copy has not come there yet"
 
 @dataclass(frozen=True)
 class Stretch:
-    """Records of a partition in order: their offsets, rising, and digests. `end` is the offset
-    behind the stretch; `is_start` and `is_end` say that the log has nothing in front of it, or
-    behind it."""
+    """Records of a partition in order: their rising offsets, and digests. `end` is exclusive;
+    `is_start` and `is_end` say that the log has no record before or after the stretch."""
 
     offsets: Sequence[int]
     digests: Sequence[bytes]
@@ -40,11 +40,10 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Counterpart:
-    """Where a position leads in the other copy: the next offset to be read there, None where it
-    cannot be known.
+    """The position's counterpart in the other copy: the next offset to read there, None if unknown.
 
-    Not `exact`: from `offset` on no record is skipped, and some may be read twice. `reason` says
-    why. `behind`: the other copy may know later.
+    If not `exact`, reading from `offset` skips no record, but may repeat some; `reason` says why.
+    `behind`: the other copy may show it later.
     """
 
     offset: int | None
@@ -54,12 +53,13 @@ class Counterpart:
 
 
 def align(theirs: Sequence[bytes], ours: Sequence[bytes], begin: int = 0) -> list[int]:
-    """For each of their records the index of the same one in ours, -1 for none. `begin` is the
-    index of the first, where it is known: without it the first of several would be taken for it.
+    """Return for each record of theirs the index of the same one in ours, -1 for none. `begin` is
+    the index of their first record, if known; otherwise the first of several identical ones is
+    taken.
 
-    Of several that are the same, timestamp included, it is the one from which on most records are
-    the same; then the one behind the record before, then the last that was passed already, since
-    MirrorMaker 2 goes back and not ahead.
+    Of several identical records, timestamp included, it picks the one followed by the most equal
+    records; then the one right after the previous match; then the last one already passed, since
+    MirrorMaker 2 goes back and never skips ahead.
     """
     places: dict[bytes, list[int]] = defaultdict(list)
     for index, digest in enumerate(ours):
@@ -78,7 +78,7 @@ def align(theirs: Sequence[bytes], ours: Sequence[bytes], begin: int = 0) -> lis
 def _place(
     theirs: Sequence[bytes], at: int, ours: Sequence[bytes], known: Sequence[int], last: int
 ) -> int:
-    """Of several records that are the same, the one that is meant."""
+    """Choose among several identical records."""
     near = bisect_left(known, last + 1)
     candidates = known[max(0, near - MOST_TWINS) : near + MOST_TWINS]
 
@@ -90,7 +90,7 @@ def _place(
 
 
 def _same(theirs: Sequence[bytes], at: int, ours: Sequence[bytes], index: int) -> int:
-    """How many records are the same from two places on, up to LOOK_AHEAD."""
+    """How many consecutive records are equal from two places on, up to LOOK_AHEAD."""
     count = 0
     for one, other in zip(
         theirs[at : at + LOOK_AHEAD], ours[index : index + LOOK_AHEAD], strict=False
@@ -102,17 +102,16 @@ def _same(theirs: Sequence[bytes], at: int, ours: Sequence[bytes], index: int) -
 
 
 def onto_ours(position: int, theirs: Stretch, ours: Stretch, aligned: Sequence[int]) -> Counterpart:
-    """Where a group that stands at a position of theirs has to stand in ours, so that it reads what
-    it has not read.
+    """Translate a group's position in theirs into ours, so that it reads what it has not read.
 
-    It has read up to the furthest record in front of its position, wherever in a repetition it
-    stands.
+    The group has read up to the furthest record before its position, even if it is within a
+    repetition.
 
     Args:
         position: the next offset of theirs that the group reads.
-        theirs: from far enough in front of the position that nothing before the stretch was further
-            than what is in it.
-        ours: at least what theirs holds, as far as there is some.
+        theirs: from far enough before the position that no record before the stretch lies further
+            on in ours than those in it.
+        ours: at least the records of theirs, as far as ours has them.
         aligned: `align` of the two.
     """
     read = bisect_left(theirs.offsets, position)
@@ -122,7 +121,7 @@ def onto_ours(position: int, theirs: Stretch, ours: Stretch, aligned: Sequence[i
         return _from_the_next(read, theirs, ours, aligned, following)
     offset = ours.offsets[furthest] + 1
     if furthest == len(ours.offsets) - 1 and -1 in aligned[aligned.index(furthest) : read]:
-        # What it read behind our last record may be what ours does not have yet, wherever it stands
+        # Records that it read after our last one may be missing in ours so far, wherever it stands
         # now.
         return Counterpart(offset, False, BEHIND if ours.is_end else BETWEEN, ours.is_end)
     is_behind_last = position == theirs.offsets[read - 1] + 1 or (
@@ -138,9 +137,9 @@ def onto_ours(position: int, theirs: Stretch, ours: Stretch, aligned: Sequence[i
 def _from_the_next(
     read: int, theirs: Stretch, ours: Stretch, aligned: Sequence[int], following: int | None
 ) -> Counterpart:
-    """Nothing that the group has read is in ours: it stands at the first that it has not read."""
+    """Ours has no record that the group has read: its position is the first unread record."""
     if following is None:
-        if not theirs.offsets and theirs.is_start and theirs.end == 0:  # nothing ever came there
+        if not theirs.offsets and theirs.is_start and theirs.end == 0:  # theirs never had a record
             return Counterpart(ours.offsets[0] if ours.offsets else ours.end, True)
         return Counterpart(
             None, False, BEHIND if ours.is_end and theirs.offsets else UNKNOWN, ours.is_end
@@ -154,13 +153,12 @@ def _from_the_next(
 def onto_theirs(
     position: int, theirs: Stretch, ours: Stretch, aligned: Sequence[int]
 ) -> Counterpart:
-    """Where a group that stands at a position of ours has to stand in theirs: at the last of
-    several places at which theirs has the next record, so that it reads again only what MirrorMaker
-    2 itself repeats behind it.
+    """Translate a group's position in ours into theirs: the last of several places of the next
+    record, so that the group rereads only what MirrorMaker 2 repeats after it.
 
     Args:
         position: the next offset of ours that the group reads.
-        theirs: all that may hold that record.
+        theirs: every place that may have that record.
         ours: around the position.
         aligned: `align` of the two.
     """
@@ -178,8 +176,7 @@ def onto_theirs(
         )
     if furthest < unread - 1:
         return Counterpart(None, False, THEIRS_BEHIND, theirs.is_end)
-    # All that was read is there, and what comes next is not known to us: it is there already, or
-    # comes.
+    # theirs has all that was read; the next record, not in ours yet, is there already or will come
     if theirs.is_end and -1 not in aligned[last[furthest] :]:
         return Counterpart(theirs.end, True)
     is_whole = theirs.is_end

@@ -1,8 +1,7 @@
-"""`mirrorlake migrate`: groups of a wave of topics moved from MirrorMaker 2's copies to ours, or
+"""`mirrorlake migrate`: moves groups of a wave of topics from MirrorMaker 2's copies to ours, or
 back, on one cluster.
 
-Nothing is remembered but in the groups themselves and in `changes`, so a second run after a kill
-does what is left.
+All state is in the groups themselves and in `changes`, so a second run after a kill does the rest.
 """
 
 import logging
@@ -33,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 READ_MEANWHILE = "it has read on in the copy that it leaves since its position was located"
 
-#: How long our copy may take to come to where a group is, and how often it is looked at, seconds.
+#: How long to wait for the other copy to reach a group's position, and how often to check, seconds.
 WAIT_SECONDS = 60.0
 LOOK_SECONDS = 2.0
 
@@ -42,15 +41,15 @@ def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
     """Move the groups of a wave.
 
     Args:
-        lake: where it is noted; None for a dry run.
-        route: the flow, with the same lake as it is read.
-        wave: what is moved.
+        lake: the lake that records the moves; None for a dry run.
+        route: the flow, with a reader of the same lake.
+        wave: what to move.
 
     Returns:
-        What was done, as one document; `complete` is whether nothing is left.
+        What was done, as one document; `complete` says whether nothing is left.
 
     Raises:
-        InputError: nothing fits the wave, or it cannot be.
+        InputError: nothing matches the wave, or the wave is invalid.
         ClusterUnusable: a cluster cannot be asked.
         LeaseTaken: another process moves groups between the clusters.
     """
@@ -79,8 +78,8 @@ def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
 def _planned(
     route: Route, wave: Wave, groups: WaveGroups, seconds: float
 ) -> tuple[list[MoveResult], list[str], dict[str, TargetGroup]]:
-    """What is to be done about each position, the method that located each, and the groups by which
-    it was decided."""
+    """The planned move of each position, the method that located it, and the states of the groups
+    that the plan is based on."""
     located = _located(route, wave.rollback, groups, seconds)
     standings, methods = [], []
     done_before = _done_before(route.lake, route.flow.name)
@@ -109,8 +108,8 @@ def _planned(
 def _located(
     route: Route, rollback: bool, groups: WaveGroups, seconds: float
 ) -> dict[tuple[Pair, int], Located]:
-    """Where positions lead; waits so long for the other copy to come to those of groups without
-    members."""
+    """Locate positions; wait up to `seconds` until the other copy has reached those of groups
+    without members."""
     if not groups.positions:
         return {}
     flow, connections = route.flow, route.connections
@@ -137,8 +136,8 @@ def _located(
 
 
 def _way(checkpoint: Checkpoint, back: bool = False) -> str:
-    """What `changes` calls a group's way from copy to copy: what group sync notes names one topic
-    alone, since it brings positions from the source, and the group may read the other copy still.
+    """The name in `changes` of a group's move between copies. It names both topics; group sync's
+    rows name one, since it translates from the source and the group may still read the other copy.
     """
     topics = checkpoint.topic, checkpoint.target_topic
     copies = [f"{topic}-{checkpoint.partition}" for topic in topics]
@@ -146,13 +145,14 @@ def _way(checkpoint: Checkpoint, back: bool = False) -> str:
 
 
 def _done_before(reader: Reader, flow: str) -> dict[str, tuple[int, str | None]]:
-    """The last position that was set by each way, and the how manieth of all that was."""
+    """The last position set by each kind of move (`_way`), with its index in the history."""
     history = enumerate(WrittenChanges(reader).history(flow, KIND))
     return {one.resource: (at, one.after) for at, one in history if one.outcome == "done"}
 
 
 def _mark_moved(checkpoint: Checkpoint, done: Mapping[str, tuple[int, str | None]]) -> Checkpoint:
-    """A group was moved by an earlier run where it went that way last, and not back since."""
+    """Mark a checkpoint as set by an earlier run, if the group made this move after its last move
+    back."""
     at, position = done.get(_way(checkpoint), (-1, None))
     back, _ = done.get(_way(checkpoint, back=True), (-1, None))
     moved = at > back and position == str(checkpoint.target_position)
@@ -160,9 +160,9 @@ def _mark_moved(checkpoint: Checkpoint, done: Mapping[str, tuple[int, str | None
 
 
 def _located_still(result: MoveResult, goals: Mapping[str, TargetGroup]) -> MoveResult:
-    """Nothing is moved by a position that is an older one by now: the lease of who moves groups,
-    and our copy, may have been waited for, and its consumers were stopped meanwhile. Of groups with
-    members no position is known, and none is moved."""
+    """Keep a group whose position changed since it was located: waiting for the lease and for our
+    copy takes time, in which its consumers may have read on before they stopped. Groups with
+    members are not moved anyway."""
     moved = result.standing.checkpoint
     if result.done not in ("would move", "there") or goals[moved.group_id].is_active:
         return result
@@ -173,19 +173,19 @@ def _located_still(result: MoveResult, goals: Mapping[str, TargetGroup]) -> Move
 
 
 def _read_nothing_meanwhile(result: MoveResult, now: GroupPositions) -> MoveResult:
-    """One that has read on in the copy that it leaves while others were moved reads that again,
-    unless it is moved once more."""
+    """Report a move as failed if the group read on in the copy that it leaves: it would read those
+    records again unless moved once more."""
     if result.done != "moved" or read_on_to(result.standing.checkpoint, now) is None:
         return result
     return replace(result, done="failed", detail=READ_MEANWHILE)
 
 
 def _withheld(result: MoveResult, wave: Wave) -> MoveResult:
-    """Nothing is done about what is not exact, unless it is asked for and can be."""
+    """Keep positions that are not exact, unless `inexact` is set and a position is known."""
     checkpoint = result.standing.checkpoint
     if result.standing.exact or result.done == "failed" or result.detail == ACTIVE:
         return result
-    if checkpoint.target_position < 0:  # wherever the group is there
+    if checkpoint.target_position < 0:  # whatever its position there
         return replace(result, done="kept", detail=checkpoint.reason)
     if result.done == "there":
         return result

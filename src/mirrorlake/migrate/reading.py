@@ -1,4 +1,4 @@
-"""What a migration reads of clusters: stretches of partitions, and MirrorMaker 2's offset syncs."""
+"""Reads stretches of partitions, and MirrorMaker 2's offset syncs, for a migration."""
 
 import time
 from collections import defaultdict
@@ -25,7 +25,7 @@ from mirrorlake.verify.digest import digests_of
 from mirrorlake.verify.log_reader import LogReader
 from mirrorlake.verify.throttle import Throttle
 
-_TEXT_AND_NUMBER = 6  # a key of a sync: the topic behind its length, and a partition
+_TEXT_AND_NUMBER = 6  # bytes in a sync's key besides the topic: its length, and a partition
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def read_stretch(
     bounds: Bounds,
     hops: Hops | None,
 ) -> Read:
-    """The records of a partition from one offset to in front of another, within its bounds. Raises
+    """Read the records of a partition from `first` to `end`, exclusive, within its bounds. Raises
     ClusterUnusable."""
     first, end = max(first, bounds.start), min(end, bounds.end)
     side = digests_of(log.read(key, first, end) if first < end else (), hops)
@@ -57,7 +57,7 @@ def read_stretch(
 
 
 def log_of(connections: Connections, alias: str) -> AbstractContextManager[LogReader]:
-    """A reader of a cluster for the time of the block."""
+    """A context manager with a reader of a cluster."""
     throttle = Throttle(None, time.monotonic, Event().wait)
     return closing(LogReader(alias, connections.client(alias, "consumer"), throttle))
 
@@ -65,8 +65,8 @@ def log_of(connections: Connections, alias: str) -> AbstractContextManager[LogRe
 def read_syncs(
     connections: Connections, flow: ResolvedFlow, partitions: Collection[TopicAndPartition]
 ) -> dict[TopicAndPartition, list[Sync]]:
-    """The offset syncs of some partitions of the source, as MirrorMaker 2 left them on either
-    cluster (KIP-716); none where it left none. Raises ClusterUnusable."""
+    """Read the offset syncs of source partitions that MirrorMaker 2 left on either cluster
+    (KIP-716); partitions without any are missing. Raises ClusterUnusable."""
     syncs_by_partition: dict[TopicAndPartition, list[Sync]] = defaultdict(list)
     wanted = frozenset(partitions)
     names = pa.array(sorted({topic.encode() for topic, _ in wanted}), pa.binary())
@@ -85,8 +85,7 @@ def read_syncs(
 
 
 def _syncs(batch: pa.RecordBatch, names: pa.Array) -> Iterator[tuple[TopicAndPartition, Sync]]:
-    """The syncs among some records that are of topics of these names: others are most, and are not
-    taken apart."""
+    """The syncs of the named topics in a batch; the others, usually most, are not decoded."""
     keys, values = batch.column("key"), batch.column("value")
     topics = pc.binary_slice(keys, 2, -4)
     mine = pc.fill_null(

@@ -1,37 +1,36 @@
-"""Where to look for a position: MirrorMaker 2's offset syncs, pairs of a source offset and that of
-its copy. Pure.
+"""Where to look for a position, by MirrorMaker 2's offset syncs: pairs of a source offset and the
+offset of its copy. Pure.
 
-They are sparse: one at the first record of each of MirrorMaker 2's lives, at each gap, and else
-about one in `offset.lag.max` records (100); and the topic that holds them is compacted. So they
-only say which records to compare (`matching.py`), and where they say nothing the records'
-timestamps do.
+They are sparse: one at the first record after each start of MirrorMaker 2, one at each gap, and
+otherwise about one per `offset.lag.max` records (100); and their topic is compacted. So they only
+show which records to compare (`matching.py`); without a sync the records' timestamps do.
 """
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-#: How many records in front of a position are compared at least: several times `offset.lag.max`,
-#: since what was copied behind the last sync of a life of MirrorMaker 2 left no trace there.
+#: The fewest records compared before a position: several times `offset.lag.max`, since records
+#: copied after the last sync before a restart left no trace in the syncs.
 MARGIN = 1_000
-#: And how many behind it: they tell where a run goes on.
+#: How many records are compared after it: they show where a run continues.
 AHEAD = 200
-#: How many where no sync is near.
+#: How many records are compared before a position if no sync is near.
 LOOK_BACK = 10_000
-#: More records than this are not compared for one position.
+#: The most records compared for one position.
 MOST = 100_000
 
 
 class Sync(NamedTuple):
-    """The record at a source offset is at this offset of the copy."""
+    """A source offset and the offset of its record in the copy."""
 
     source: int
     copy: int
 
 
 class Window(NamedTuple):
-    """What to compare: offsets of the copy, and of the source; ends are exclusive. `source_begin`
-    is the source's offset of the record at `first`, None where the log lost that record."""
+    """The ranges to compare, in the copy and in the source; ends are exclusive. `source_begin` is
+    the source offset of the record at `first`, None if the copy's log no longer has it."""
 
     first: int
     end: int
@@ -41,8 +40,8 @@ class Window(NamedTuple):
 
 
 def living(syncs: Iterable[Sync]) -> list[Sync]:
-    """Those of the copy as it is: it was made again, or cut, where its offsets fall. By rising
-    offset of the copy."""
+    """The syncs of the current copy, by rising offset in it: where offsets fall, the copy was
+    recreated or truncated, and earlier syncs are void."""
     kept: list[Sync] = []
     for sync in syncs:
         if kept and sync.copy < kept[-1].copy:
@@ -54,18 +53,19 @@ def living(syncs: Iterable[Sync]) -> list[Sync]:
 
 
 def window_of(syncs: Sequence[Sync], position: int, start: int, end: int) -> Window | None:
-    """What to compare to find a position of the copy in the source; None where syncs do not say.
+    """The window to compare to find a position of the copy in the source; None if the syncs do not
+    show it.
 
-    It begins at a record that was the furthest of all until then: so what the copy repeats lies
-    within.
+    It begins at a record further than all copied before it, so that repeated records lie within the
+    window.
 
     Args:
         syncs: as `living` gives them.
         position: in the copy.
         start, end: of the copy's log.
     """
-    # Behind the last sync of a life records were copied that have none: at most as many as come
-    # until the next sync.
+    # After the last sync before a restart, records were copied that have no sync: at most as many
+    # as lie before the next sync.
     reached = (one.source + following.copy - one.copy - 1 for one, following in pairwise(syncs))
     furthest = [-1, *accumulate(reached, max)]
     first = None
@@ -102,10 +102,10 @@ def window_of(syncs: Sequence[Sync], position: int, start: int, end: int) -> Win
 
 
 def window_back(syncs: Sequence[Sync], source: int, start: int, end: int) -> tuple[int, int] | None:
-    """Which offsets of the copy to compare, from one to in front of another, to find where the
-    record at a source offset is last; None where syncs do not say.
+    """The range of the copy to compare, end exclusive, to find the last place of the record at a
+    source offset; None if the syncs do not show it.
 
-    Behind the last sync at or below it the copy comes to it before the next sync, or never.
+    After the last sync at or below it, the copy reaches the record before the next sync, or never.
 
     Args:
         syncs: as `living` gives them.

@@ -1,27 +1,27 @@
-"""Which groups move in one call of migrate, and how."""
+"""The groups that one call of migrate moves, and how."""
 
 import re
 from dataclasses import dataclass
 
 from mirrorlake.errors import InputError
 
-#: MirrorMaker 2's default policy; under its identity policy a copy is called `{topic}`.
+#: The names under MirrorMaker 2's default policy; under its identity policy it is `{topic}`.
 DEFAULT_COPIES = "{source}.{topic}"
 EVERY_NAME = ".*"
 
 
 @dataclass(frozen=True)
 class Wave:
-    """What is to be moved, and how.
+    """What to move, and how.
 
     Attributes:
-        topics: regex of whole names of source topics.
-        groups: regex of whole names of groups.
-        copies: how MirrorMaker 2 names its copies: a text with `{topic}`, and `{source}` for the
-            alias.
+        topics: regex that source topics match as a whole.
+        groups: regex that groups match as a whole.
+        copies: how MirrorMaker 2 names its copies: a template with `{topic}`, and `{source}` for
+            the alias.
         rollback: from our copies to those of MirrorMaker 2.
         dry_run: change nothing.
-        inexact: move positions too that some records behind were read of already.
+        inexact: also move positions from which some records are read a second time.
     """
 
     topics: str = EVERY_NAME
@@ -32,7 +32,7 @@ class Wave:
     inexact: bool = False
 
     def check(self) -> None:
-        """Raise InputError for what cannot be."""
+        """Raise InputError for an invalid pattern or template."""
         for option, pattern in (("--topics", self.topics), ("--groups", self.groups)):
             try:
                 re.compile(pattern)
@@ -46,11 +46,11 @@ class Wave:
             )
 
     def copy_of(self, source: str, topic: str) -> str:
-        """Name of MirrorMaker 2's copy of a topic."""
+        """The name of MirrorMaker 2's copy of a topic."""
         return self.copies.replace("{source}", source).replace("{topic}", topic)
 
     def topic_of(self, source: str, copy: str) -> str:
-        """The topic of which a topic of that name would be MirrorMaker 2's copy; empty: of none."""
+        """The topic whose copy by MirrorMaker 2 would have this name; empty if there is none."""
         first, _, last = self.copies.replace("{source}", source).partition("{topic}")
         named = copy.startswith(first) and copy.endswith(last)
         return copy[len(first) : len(copy) - len(last)] if named else ""

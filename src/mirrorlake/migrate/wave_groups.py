@@ -1,4 +1,4 @@
-"""The groups that stand in the copies of a wave's topics, and their positions there."""
+"""The groups with positions in the copies of a wave's topics."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,10 @@ from mirrorlake.offsets.positions import Committed
 
 @dataclass(frozen=True)
 class WaveGroups:
-    """Groups of a wave: states by group, and the positions that are to be moved; `lost` are those
-    in partitions that only the copy which they leave has: group, topic and partition. `unbegun` are
-    partitions that only the other copy has, and in which the group has no position. `stranded` are
-    groups, and the copies that they stand in, of which the flow has none."""
+    """The groups of a wave: their states and the positions to move. `lost` are positions in
+    partitions that only the copy being left has (group, topic, partition); `unbegun` are partitions
+    that only the other copy has and where the group has no position; `stranded` are groups with the
+    copies they read of topics that the flow does not have."""
 
     states: Mapping[str, str]
     positions: Mapping[tuple[str, Pair], Committed]
@@ -31,7 +31,7 @@ class WaveGroups:
 
 
 def groups_of(target: str, admin: GroupAdmin, wave: Wave, copies: Copies) -> WaveGroups:
-    """The groups on the target that have positions in the copies which they leave."""
+    """The target's groups with positions in the copies that the wave leaves."""
     listing = admin.listing()
     named = [
         name
