@@ -1,2 +1,2 @@
-"""What is compatible with MirrorMaker 2: its own topics and records, and the import of its
+"""Compatibility with MirrorMaker 2: its own topics and records, and the import of its
 configuration."""

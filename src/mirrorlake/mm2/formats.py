@@ -1,10 +1,10 @@
 """MirrorMaker 2's own records, byte for byte: checkpoints, heartbeats, offset syncs (KIP-382;
 docs/mm2.md, "Record formats"). Pure.
 
-All numbers are big-endian, a text is an int16 byte length and UTF-8. Values of checkpoints and
-heartbeats begin with a version, which is 0; keys and offset syncs have none. Read as MirrorMaker
-2's own reader does: bytes behind the end and another version are ignored, and what is too short is
-refused.
+All numbers are big-endian; a text is an int16 byte length and UTF-8. Values of checkpoints and
+heartbeats begin with a version, 0; keys and offset syncs have none. Decoding follows MirrorMaker
+2's own reader: it ignores trailing bytes and other versions, and refuses records that are too
+short.
 """
 
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ _LONGEST_TEXT = 32_767
 class MirrorCheckpoint:
     """A position of a group on both clusters, a record of `<source>.checkpoints.internal`.
 
-    `topic` is named as on the target, `upstream` is the position at the source and `downstream` the
-    one at the target; `metadata` is what the group committed with it, "" for none.
+    `topic` is named as on the target; `upstream` is the position at the source, `downstream` that
+    at the target; `metadata` is the group's commit metadata, "" for none.
     """
 
     group_id: str
@@ -36,7 +36,7 @@ class MirrorCheckpoint:
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """A sign of life of a flow, a record of `heartbeats`; `timestamp` is when it was sent, ms since
+    """A heartbeat of a flow, a record of `heartbeats`; `timestamp` is when it was sent, ms since
     1970."""
 
     source: str
@@ -46,8 +46,8 @@ class Heartbeat:
 
 @dataclass(frozen=True)
 class OffsetSync:
-    """Two offsets of one record, a record of `mm2-offset-syncs.<other>.internal`; `topic` is named
-    as at the source."""
+    """The source and target offset of one record, as a record of
+    `mm2-offset-syncs.<other>.internal`; `topic` is named as at the source."""
 
     topic: str
     partition: int
@@ -56,8 +56,8 @@ class OffsetSync:
 
 
 def encode_checkpoint(checkpoint: MirrorCheckpoint) -> tuple[bytes, bytes]:
-    """Key and value. Raises InputError for what the format cannot hold: a text above 32,767 bytes,
-    a number too big."""
+    """Return key and value. Raises InputError if the format cannot represent it: a text above
+    32,767 bytes, a number too big."""
     key = _text(checkpoint.group_id) + _text(checkpoint.topic) + _number(_INT, checkpoint.partition)
     offsets = _number(_LONGS, checkpoint.upstream, checkpoint.downstream)
     return key, _TEXT.pack(_VERSION) + offsets + _text(checkpoint.metadata)
@@ -70,7 +70,7 @@ def encode_heartbeat(heartbeat: Heartbeat) -> tuple[bytes, bytes]:
 
 
 def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat:
-    """The heartbeat of a record. Raises InputError if it is none."""
+    """Decode a heartbeat. Raises InputError if the record is not one."""
     names, facts = _FieldDecoder("heartbeat", key), _FieldDecoder("heartbeat", value)
     facts.numbers(_TEXT)
     source, target, (timestamp,) = names.text(), names.text(), facts.numbers(_LONG)
@@ -85,7 +85,7 @@ def encode_offset_sync(sync: OffsetSync) -> tuple[bytes, bytes]:
 
 
 def decode_offset_sync(key: bytes | None, value: bytes | None) -> OffsetSync:
-    """The offset sync of a record. Raises InputError if it is none."""
+    """Decode an offset sync. Raises InputError if the record is not one."""
     names, facts = _FieldDecoder("offset sync", key), _FieldDecoder("offset sync", value)
     topic, (partition,) = names.text(), names.numbers(_INT)
     upstream, downstream = facts.numbers(_LONGS)
@@ -112,7 +112,7 @@ def _number(kind: Struct, *values: int) -> bytes:
 
 
 class _FieldDecoder:
-    """Reads fields one after another; what does not fit is no such record."""
+    """Reads fields one after another; raises InputError if the record ends too early."""
 
     def __init__(self, what: str, data: bytes | None) -> None:
         self._what = what
@@ -124,7 +124,7 @@ class _FieldDecoder:
 
     def text(self) -> str:
         (length,) = self.numbers(_TEXT)
-        # As Java does, so that a name with broken bytes is read alike on both sides.
+        # Like Java, so that a name with invalid bytes reads the same on both sides.
         return self._take(length).decode(errors="replace")
 
     def _take(self, length: int) -> bytes:

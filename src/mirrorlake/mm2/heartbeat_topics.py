@@ -1,4 +1,4 @@
-"""Which topics hold heartbeats: by their content, since people's own topics may have such names, as
+"""Finds heartbeats topics by content, since users' own topics may have such names, as
 `device.heartbeats`, or `heartbeats` itself."""
 
 import re
@@ -16,19 +16,19 @@ from mirrorlake.mm2.formats import decode_heartbeat, encode_heartbeat
 from mirrorlake.naming.policy import HEARTBEATS
 from mirrorlake.offsets.positions import partitions_of
 
-#: Any separator in front of the word.
+#: the word after any separator
 _NAMED = re.compile(r"(?:^|[^A-Za-z0-9])heartbeats$")
 KeyAndValue = tuple[bytes | None, bytes | None]
 
 
 def may_be_heartbeats(topic: str) -> bool:
-    """Whether a topic has such a name, as MirrorMaker 2 knows them, whatever the separator of a
-    policy is."""
+    """Whether a topic has the name of a heartbeats topic by MirrorMaker 2's rule, with any
+    separator."""
     return _NAMED.search(topic) is not None
 
 
 def is_heartbeat(key: bytes | None, value: bytes | None) -> bool:
-    """Whether a record is a heartbeat, as MirrorMaker 2 and mirrorlake write them."""
+    """Whether a record is a heartbeat of MirrorMaker 2 or mirrorlake."""
     try:
         return encode_heartbeat(decode_heartbeat(key, value)) == (key, value)
     except (InputError, UnicodeDecodeError):
@@ -36,8 +36,8 @@ def is_heartbeat(key: bytes | None, value: bytes | None) -> bool:
 
 
 def are_heartbeats(records: Iterable[KeyAndValue], name: str) -> bool:
-    """Whether a topic holds heartbeats, by the first key and value of its partitions. Of one
-    without a record the name decides: `heartbeats` is where those of its cluster are written."""
+    """Whether a topic contains heartbeats, by the first key and value of each partition. If there
+    is none, the name decides: a cluster's own heartbeats go to `heartbeats`."""
     answers = [is_heartbeat(key, value) for key, value in records]
     return all(answers) if answers else name == HEARTBEATS
 
@@ -45,8 +45,8 @@ def are_heartbeats(records: Iterable[KeyAndValue], name: str) -> bool:
 def first_records_of(
     admin: ClusterAdmin, settings: Settings, topics: Collection[str]
 ) -> dict[str, list[KeyAndValue]]:
-    """The first key and value of each partition of some topics of a cluster that has them; missing
-    are topics that may hold heartbeats or not, since a leader does not tell. Raises
+    """Read the first key and value of each non-empty partition of topics of a cluster. Left out are
+    topics that may or may not contain heartbeats because a leader does not answer. Raises
     ClusterUnusable, KafkaException."""
     there = admin.topics()
     keys = partitions_of({name: there[name].partitions for name in topics if name in there})
@@ -65,8 +65,8 @@ def first_records_of(
 
 
 def holds_other_records(admin: ClusterAdmin, settings: Settings, topic: str) -> bool:
-    """Whether a topic holds records that are no heartbeats; False where its records may not be
-    read. Raises ClusterUnreachable where a leader does not tell."""
+    """Whether a topic contains records other than heartbeats; False if we are not authorized to
+    read it. Raises ClusterUnreachable if a leader does not answer."""
     try:
         records = first_records_of(admin, settings, [topic])
     except KafkaException as error:
@@ -83,7 +83,7 @@ def holds_other_records(admin: ClusterAdmin, settings: Settings, topic: str) -> 
 
 
 class HeartbeatTopics:
-    """The heartbeats topics that a flow mirrors, looked for at its source and noted for the lake's
+    """The heartbeats topics that a flow mirrors, found at its source and recorded for the lake's
     views."""
 
     def __init__(
@@ -97,7 +97,7 @@ class HeartbeatTopics:
         """`settings` are those of a consumer; `selects` says whether the flow mirrors a topic."""
         self._flow, self._lake, self._admin = flow, lake, admin
         self._settings, self._selects = settings, selects
-        #: By name and Kafka's id: one that is made again may be an application's.
+        #: By name and Kafka's topic id: a recreated topic may be an application's.
         self._by_content: dict[tuple[str, str], bool] = {}
         self._noted: frozenset[str] | None = None
 
@@ -105,9 +105,9 @@ class HeartbeatTopics:
         return topic in ((HEARTBEATS,) if self._noted is None else self._noted)
 
     def look(self) -> None:
-        """Look at the topics of such names that were not looked at before, and note what is new.
-        Those that cannot be seen now stay as they were noted: people's, where nothing was. Raises
-        ClusterUnusable, KafkaException."""
+        """Check topics with such names that were not checked before, and record changes. A topic
+        that cannot be read now keeps its recorded state; without one it counts as a user's topic.
+        Raises ClusterUnusable, KafkaException."""
         named = [
             name for name in self._admin.topics() if may_be_heartbeats(name) and self._selects(name)
         ]

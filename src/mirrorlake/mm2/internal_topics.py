@@ -1,5 +1,5 @@
-"""Writes into topics of MirrorMaker 2's own: one partition, compacted, made when they are first
-written to."""
+"""Writes to MirrorMaker 2's internal topics: one partition, compacted, created on the first
+write."""
 
 import logging
 import threading
@@ -26,8 +26,7 @@ from mirrorlake.mm2.topics import (
 
 logger = logging.getLogger(__name__)
 
-#: Ours, over what a cluster's `producer` block says: a retry must not change what was written last
-#: for a key.
+#: These override a cluster's `producer` block: a retry must not reorder the last write of a key.
 _SETTINGS: Settings = {
     "acks": "all",
     "enable.idempotence": True,
@@ -44,8 +43,8 @@ _RIGHTS = frozenset({"DESCRIBE_CONFIGS", "ALTER_CONFIGS"})
 
 
 class Compacted(NamedTuple):
-    """What the records of a topic were deleted by, and why the cluster did not let us change that;
-    None where it did."""
+    """A topic's `cleanup.policy` before the change, and the error if the cluster refused the
+    change, else None."""
 
     before: str
     error: str | None
@@ -58,7 +57,7 @@ class _Edit(NamedTuple):
 
 
 class InternalTopic:
-    """One such topic on one cluster. Connects when it is first used; every call is bounded by some
+    """An internal topic on one cluster. Connects on first use; every call returns within a few
     ANSWER_SECONDS."""
 
     def __init__(
@@ -72,8 +71,8 @@ class InternalTopic:
     ) -> None:
         """Prepare; `producer` are librdkafka settings, `factor` None means MirrorMaker 2's 3.
 
-        `made` gets the cluster's alias and the topic when it had to be made, `making` right before
-        it is.
+        `made` is called with the cluster's alias and the topic after the topic was created,
+        `making` right before.
         """
         self.name = name
         self.alias = admin.alias
@@ -84,13 +83,13 @@ class InternalTopic:
         self._producer: Producer | None = None
         self._ready = False
         self._topic_id: str | None = None
-        self._untold: TopicInfo | None = None  # that it was made
+        self._untold: TopicInfo | None = None  # created, but `made` was not called yet
         self._lock = threading.Lock()
 
     def replaced(self) -> bool:
-        """Whether it is another topic than when this was called last, by Kafka's id: it was deleted
-        and made again, by a broker perhaps, which makes what a client asks for. One that is not
-        there is made by the next `ensure`. Asks the cluster each time.
+        """Whether Kafka's topic id changed since the last call: the topic was deleted and
+        recreated, perhaps by a broker that creates topics on a client's request. A missing topic is
+        created by the next `ensure`. Asks the cluster each time.
 
         Raises:
             ClusterUnreachable, AuthenticationFailed, KafkaException: the cluster cannot be asked.
@@ -100,17 +99,17 @@ class InternalTopic:
             if self.name in missing:
                 self._ready = False
             before = self._topic_id
-            if self.name in known:  # else nothing is said of it
+            if self.name in known:  # otherwise the answer does not tell
                 self._topic_id = known[self.name].topic_id
             return before is not None and before != self._topic_id
 
     def ensure(self) -> bool:
-        """Make the topic unless it is there, whatever its shape; says whether it was made. Asks the
-        cluster once, and again after a failure.
+        """Create the topic unless it exists, in whatever shape; return whether it was created. Asks
+        the cluster once, and again after a failure.
 
         Raises:
             ClusterUnreachable, AuthenticationFailed: the cluster cannot be asked.
-            TargetRefused: it does not let us make it.
+            TargetRefused: the cluster refuses to create it.
         """
         with self._lock:
             if self._ready:
@@ -128,7 +127,7 @@ class InternalTopic:
             return made
 
     def missing(self) -> TopicInfo | None:
-        """The topic as it would be made, None if it is there; changes nothing. Raises
+        """The topic as it would be created, None if it exists; changes nothing. Raises
         ClusterUnreachable, AuthenticationFailed."""
         if self.name in self._admin.topics():
             return None
@@ -137,17 +136,17 @@ class InternalTopic:
         return TopicInfo(self.name, INTERNAL_PARTITIONS, factor, INTERNAL_CONFIGS)
 
     def is_empty(self) -> bool:
-        """Whether nothing was ever written to it. Raises ClusterUnreachable."""
+        """Whether the topic was never written to. Raises ClusterUnreachable."""
         return self._admin.end_offsets([(self.name, 0)])[self.name, 0] == 0
 
     def compact(self) -> Compacted | None:
-        """Have it compacted where its cleanup.policy was never set; None where nothing was to
-        be done, or the cluster does not report it.
+        """Set cleanup.policy to compact if it was never set on the topic; return None if nothing
+        had to change, or the cluster does not report the config.
 
-        A broker with auto.create.topics.enable makes a topic as soon as a client asks for it, by
-        its own defaults: they delete after some days what is to be kept. A principal that may not
-        ask is not asked for it: each question that is refused is a line in the cluster's security
-        log. Raises ClusterUnreachable, or KafkaException when no broker answers.
+        A broker with auto.create.topics.enable creates a topic as soon as a client asks for it,
+        with its own defaults, which delete our records after some days. Without the rights nothing
+        is requested: each refused request is a line in the cluster's security log. Raises
+        ClusterUnreachable, or KafkaException when no broker answers.
         """
         rights = topic_rights(self._admin.client, [self.name]).get(self.name)
         if rights is not None and not rights >= _RIGHTS:
@@ -188,7 +187,7 @@ class InternalTopic:
                 producer.produce(self.name, value, key, partition=0, on_delivery=on_delivery)
                 producer.poll(0)
                 return
-            except BufferError:  # the queue is full: messages leave it within their timeout
+            except BufferError:  # the queue is full; messages leave it within their timeout
                 producer.poll(0.1)
 
     def _connected(self) -> Producer:

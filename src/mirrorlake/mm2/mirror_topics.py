@@ -1,4 +1,4 @@
-"""MirrorMaker 2's own topics of one flow: its clients work on our clusters unchanged
+"""One flow's topics in MirrorMaker 2's formats, so that its clients work on our clusters unchanged
 (docs/mirror_clients.md)."""
 
 import logging
@@ -30,8 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 class CheckpointTopic:
-    """The topic `<source>.checkpoints.internal` on the target of a flow. For one thread at a
-    time."""
+    """The topic `<source>.checkpoints.internal` on a flow's target. Not thread-safe."""
 
     def __init__(self, flow: ResolvedFlow, connections: Connections, log: ChangeLog) -> None:
         settings = flow.settings
@@ -39,9 +38,9 @@ class CheckpointTopic:
         name, factor = checkpoints_topic(flow), settings.checkpoints_topic_replication_factor
         self._topic = _topic(flow, connections, log, flow.target, name, factor=factor)
         self._flow, self._log = flow, log
-        self._looked_at = False  # how it keeps its records
+        self._looked_at = False  # whether `compact` was called
         self._written: dict[bytes, bytes] = {}
-        self._lost: dict[bytes, bytes] = {}  # what was written to a topic that is gone
+        self._lost: dict[bytes, bytes] = {}  # records written to a topic that is gone
 
     @property
     def name(self) -> str:
@@ -49,21 +48,21 @@ class CheckpointTopic:
         return self._topic.name
 
     def publish(self, checkpoints: Iterable[MirrorCheckpoint]) -> int:
-        """Write those that say something else than what was written last for the same group and
+        """Write the checkpoints that differ from the last one written for their group and
         partition.
 
-        Makes the topic, even for no checkpoint: clients wait a minute for one that is not there.
-        Does nothing when `emit_checkpoints_enabled` is false. Never writes a tombstone, which
-        MirrorMaker 2's clients cannot read: a group that is gone keeps its last checkpoint.
-        Positions below 0, which are none, are left out, as MirrorMaker 2 does.
+        Creates the topic even without checkpoints: clients wait a minute for a missing topic. Does
+        nothing if `emit_checkpoints_enabled` is false. Never writes a tombstone, which MirrorMaker
+        2's clients cannot read: a deleted group keeps its last checkpoint. Negative positions mean
+        none and are left out, as in MirrorMaker 2.
 
         Returns:
-            How many were written; all are acknowledged.
+            The number of checkpoints written; all are acknowledged.
 
         Raises:
-            ClusterUnreachable, AuthenticationFailed, TargetRefused: any of them may have been
-                written then, and calling again writes all once more.
-            InputError: a name or metadata that the format cannot hold; nothing was written.
+            ClusterUnreachable, AuthenticationFailed, TargetRefused: some may have been written;
+                calling again writes all once more.
+            InputError: the format cannot represent a name or metadata; nothing was written.
         """
         if not self.enabled:
             return 0
@@ -91,12 +90,12 @@ class CheckpointTopic:
         return len(fresh)
 
     def _begin_anew(self) -> None:
-        """The topic was made, again perhaps: it has nothing of what was written before."""
+        """The topic was created or recreated, so earlier records must be written again."""
         self._lost, self._written = {**self._lost, **self._written}, {}
 
     def _keep(self) -> None:
-        """Have a topic compacted that a broker made by itself, since a client asked for it first:
-        else groups that have not moved for some days are gone for MirrorMaker 2's clients."""
+        """Compact a topic that a broker created because a client asked for it first: otherwise
+        MirrorMaker 2's clients lose groups that have not moved for some days."""
         compacted = self._topic.compact()
         if compacted is None:
             return
@@ -119,8 +118,8 @@ class CheckpointTopic:
 
 
 class OffsetSyncTopic:
-    """The topic of a flow's offset syncs, `mm2-offset-syncs.<other>.internal`, on its source or its
-    target (KIP-716). For one thread at a time."""
+    """The topic of a flow's offset syncs, `mm2-offset-syncs.<other>.internal`, on its source or
+    target (KIP-716). Not thread-safe."""
 
     def __init__(self, flow: ResolvedFlow, connections: Connections, log: ChangeLog) -> None:
         self._flow, self._log = flow, log
@@ -135,13 +134,13 @@ class OffsetSyncTopic:
         return self._topic.name
 
     def ensure(self) -> bool:
-        """Make the topic; says whether it was made, or is another one than before: it has nothing
-        of what was written then. One that the flow did not make is left to who did: MirrorMaker 2's
-        readers could not tell whose pairs it holds.
+        """Create the topic; return whether it was created or replaced, and so lacks all earlier
+        syncs. A topic that the flow did not create is left alone: MirrorMaker 2's readers could not
+        tell whose pairs it contains.
 
         Raises:
-            ClusterUnreachable, AuthenticationFailed, TargetRefused: as for any topic; or it is
-                another's.
+            ClusterUnreachable, AuthenticationFailed, TargetRefused: as for any topic; or the topic
+                is not the flow's.
         """
         self._replaced = self._topic.replaced() or self._replaced
         made = self._topic.ensure() or self._is_of_one_that_died()
@@ -156,13 +155,14 @@ class OffsetSyncTopic:
         return is_new
 
     def _begin(self, alias: str, topic: TopicInfo) -> None:
-        """Note that it is about to be made: a process that dies then leaves one that is ours."""
+        """Record that the topic is about to be created: if this process dies then, the topic is
+        known to be ours."""
         if not self._noted():
             self._log.record(self._flow.name, [_made(self._flow, alias, topic, "begun")])
 
     def _is_of_one_that_died(self) -> bool:
-        """Whether a process made it and died before it had noted that, or written to it; it is
-        noted now."""
+        """Whether a process created the topic and died before it recorded that or wrote to it;
+        record it now."""
         noted = self._noted()
         if noted.keys() != {"begun"} or not self._topic.is_empty():
             return False
@@ -170,14 +170,14 @@ class OffsetSyncTopic:
         return True
 
     def _noted(self) -> dict[ChangeOutcome, Change]:
-        """What became of making it, as far as is noted."""
+        """The recorded outcomes of creating the topic."""
         resource = _resource(self._flow, self._topic.alias, self.name)
         history = self._log.history(self._flow.name, "topic")
         return {change.outcome: change for change in history if change.resource == resource}
 
     def publish(self, syncs: Sequence[OffsetSync]) -> None:
-        """Write syncs in their order; all are acknowledged. Raises as `ensure`, and InputError for
-        a name that the format cannot hold."""
+        """Write syncs in order; all are acknowledged. Raises as `ensure`, and InputError for a name
+        that the format cannot represent."""
         if syncs:
             self._topic.write([encode_offset_sync(sync) for sync in syncs])
 
@@ -185,10 +185,10 @@ class OffsetSyncTopic:
 class Heartbeats:
     """The topics `heartbeats` of both ends of a flow.
 
-    The flow mirrors the source's like any record, to `<source>.heartbeats`: how old the newest one
-    is there measures the whole path. The same is written to the target's, where MirrorMaker 2
-    writes it. A topic of that name that holds other records belongs to an application: it gets
-    none.
+    The flow mirrors the source's topic like any other, to `<source>.heartbeats`: the age of the
+    newest record there measures the whole path. The same heartbeat is written to the target's
+    topic, as MirrorMaker 2 does. A topic of that name with other records belongs to an application
+    and gets none.
     """
 
     def __init__(self, flow: ResolvedFlow, connections: Connections, log: ChangeLog) -> None:
@@ -202,13 +202,14 @@ class Heartbeats:
         ]
 
     def missing(self) -> list[tuple[str, TopicInfo]]:
-        """What the first heartbeat would make: a cluster's alias and its topic; changes nothing.
-        Raises ClusterUnreachable, AuthenticationFailed."""
+        """The topics that the first heartbeat would create, each with its cluster's alias; changes
+        nothing. Raises ClusterUnreachable, AuthenticationFailed."""
         answers = [(topic.alias, topic.missing()) for topic in self._topics]
         return [(alias, topic) for alias, topic in answers if topic is not None]
 
     def beat(self) -> Heartbeat:
-        """Write one to both ends; returns it. An end that takes none does not hinder the other.
+        """Write a heartbeat to both ends and return it. A failure at one end does not affect the
+        other.
 
         Raises:
             ClusterUnreachable, AuthenticationFailed, TargetRefused, KafkaException: after both have
@@ -228,8 +229,8 @@ class Heartbeats:
         return heartbeat
 
     def _look_at(self, topic: InternalTopic) -> None:
-        """Raise TargetRefused for a topic whose records are another application's. A cluster is
-        asked once."""
+        """Raise TargetRefused if the topic contains an application's records. Checks each cluster
+        once."""
         alias = topic.alias
         if alias in self._looked_at:
             return
@@ -271,5 +272,5 @@ def _made(
 
 
 def _resource(flow: ResolvedFlow, alias: str, topic: str) -> str:
-    """What a topic of a cluster is called in the flow's `changes`."""
+    """The name of a cluster's topic in the flow's `changes`."""
     return topic if alias == flow.target else f"{topic} on cluster {alias}"

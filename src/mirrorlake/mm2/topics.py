@@ -14,8 +14,8 @@ INTERNAL_FACTOR = 3
 
 
 def checkpoints_topic(flow: ResolvedFlow) -> str:
-    """Name of the topic on a flow's target that holds the checkpoints of its source, whatever the
-    naming policy."""
+    """The name of the topic with a flow's checkpoints, on its target, whatever the naming
+    policy."""
     separator = flow.naming.internal_separator
     return f"{flow.source}{separator}checkpoints{separator}internal"
 
@@ -31,20 +31,20 @@ def offset_syncs_place(flow: ResolvedFlow) -> tuple[str, str]:
 
 
 def offset_syncs_separator(name: str, other: str) -> str | None:
-    """What stands between the parts of a name, if it is that of a topic of offset syncs that
-    carries `other`."""
+    """The separator in a topic's name, if it is the offset syncs topic that names `other`; else
+    None."""
     match = re.fullmatch(rf"mm2-offset-syncs(.{{1,16}}){re.escape(other)}\1internal", name)
     return None if match is None else match[1]
 
 
 def worker_topic_of(source: str) -> str:
-    """Where, on the target, the workers of MirrorMaker 2 itself note how far their tasks are, once
-    a minute where there is something to note: of heartbeats there is. In a Connect cluster it has
-    any name."""
+    """The topic on the target where MirrorMaker 2's own workers store their tasks' progress, once a
+    minute if there is any, as with heartbeats there always is. In a Connect cluster it may have any
+    name."""
     return f"mm2-offsets.{source}.internal"
 
 
 def internal_factor(asked: int | None, brokers: int) -> int:
-    """Replication factor to make one with: as asked for, else INTERNAL_FACTOR; never more than
-    there are brokers."""
+    """The replication factor for an internal topic: the given one or INTERNAL_FACTOR, at most the
+    number of brokers."""
     return max(1, min(asked or INTERNAL_FACTOR, brokers))

@@ -1,1 +1,1 @@
-"""One record's life, from written to read, by what the lake knows of it."""
+"""One record's life, from written to read, reconstructed from the lake."""

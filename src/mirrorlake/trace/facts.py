@@ -1,7 +1,7 @@
-"""What the lake knows of one record: what `trace.reading` reads and `trace.story` tells. Pure.
+"""The lake's facts about one record: read by `trace.reading`, told by `trace.story`. Pure.
 
-Rows are those of `sql/queries/trace_*.sql`; times are in UTC without a zone, as the port
-`lake.reader` gives them.
+Rows are those of `sql/queries/trace_*.sql`; times are in UTC without a time zone, as `lake.reader`
+returns them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,15 +22,15 @@ class TracedRecord(NamedTuple):
 
     @property
     def of_partition(self) -> dict[str, Any]:
-        """Its flow and its partition, as parameters of a query."""
+        """Its flow and partition as query parameters."""
         return {"flow": self.flow, "topic": self.topic, "partition": self.partition}
 
 
 @dataclass(frozen=True)
 class FlowRun:
-    """How the flow stands now: `setting` is disabled or paused where an operator wants it so,
-    `mode` that of its last run (continuous, once, stopped), `sampled_at` its newest sample; without
-    one for `quiet_seconds` no process runs it."""
+    """The state of the flow: `setting` is disabled or paused if an operator has set that, `mode` is
+    that of its last run (continuous, once, stopped), `sampled_at` the time of its newest sample. If
+    that is older than `quiet_seconds`, no process runs the flow."""
 
     setting: str | None = None
     mode: str | None = None
@@ -40,21 +40,22 @@ class FlowRun:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of one record as of `now`; None and empty are not known, or not there.
+    """What is known about one record as of `now`; None or empty means unknown or absent.
 
     Attributes:
-        record: its row of the stage; mapped: its place at the target, of the newest generation
+        record: its row in `records`. mapped: its place at the target, in the newest generation
             there.
-        parked: that its target refused it, and the flow went on behind it (`on_refused: park`).
-        passed: how far the flow has come in its partition, where the stage has the record.
-        batch, produced: sizes of the landing batch, and of the batch that brought it to the target.
-        at_landing, newest: samples of its partition, the last one before it was landed and the
+        parked: its row in `parked`: the target refused it, and the flow passed over it
+            (`on_refused: park`).
+        passed: the flow's progress in its partition, if the record is staged.
+        batch, produced: sizes of the batches that landed it and that produced it to the target.
+        at_landing, newest: samples of its partition: the last one before its landing, and the
             newest one.
-        backlog: staged records of its partition in front of it that were not produced when it was
+        backlog: the number of earlier staged records of its partition not yet produced when it was
             landed.
         incidents, changes, pauses: what happened to the partition, the topic and the flow.
         readers: consumer groups with a position in the partition, on either side.
-        around: what the stage has beside it, where it has not the record itself.
+        around: the neighbouring offsets in the stage, if the record itself is not there.
     """
 
     place: TracedRecord
@@ -87,11 +88,11 @@ class Facts:
 
     @property
     def produced_at(self) -> datetime | None:
-        """When the target had acknowledged it; an upper bound where `maintain` merged rows of the
+        """When the target had acknowledged it; an upper bound if `maintain` merged rows of the
         map."""
         return None if self.mapped is None else self.mapped["produced_at"]
 
     @property
     def is_merged(self) -> bool:
-        """Whether its row of the map was merged, so that its batch is not known any more."""
+        """Whether its row of the map was merged, so that its batch is no longer known."""
         return self.mapped is not None and self.mapped["first_batch_id"] is not None

@@ -1,5 +1,5 @@
-"""Reads what a lake knows of one record. Each question is bounded by the place of the record, or by
-its time."""
+"""Reads a lake's facts about one record. Each query is bounded by the record's place or its
+time."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,20 +11,20 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import never_seen
 from mirrorlake.trace.facts import FactRow, Facts, FlowRun, TracedRecord
 
-#: With more than so many ms between two samples no process ran a flow, by the age of the samples in
-#: days: `maintain` leaves one a minute of those of yesterday, and one an hour of those of last week
+#: A longer gap between samples (ms) means that no process ran the flow, by the samples' age in
+#: days: `maintain` thins samples to one a minute after a day, and one an hour after a week
 #: (`lake/maintain.py`).
 PAUSES_MS = ((1, 60_000), (7, 150_000), (None, 7_500_000))
-#: A timestamp may be years older than the landing: what held a record up is looked for in this time
-#: before it.
+#: Causes of a delay are looked for at most this long before landing: a timestamp may be years
+#: older.
 _LOOK_BACK = timedelta(days=1)
 #: A flow takes its first sample within ten seconds of its start: a record older by more may have
-#: waited for that.
+#: waited for the start.
 _FIRST_GAP_MS = 15_000
-#: How far back a partition's newest sample is looked for; then in all.
+#: How far back to look for a partition's newest sample, in steps; then in all samples.
 _NEWEST = (timedelta(hours=1), timedelta(days=1))
 _GREATEST = 2**63 - 1
-#: Whichever generation of its topic a record is of.
+#: Matches a record in any generation of its topic.
 ANY_GENERATION = -1
 
 
@@ -35,8 +35,8 @@ def read_facts(
     now: datetime,
     generation: int = ANY_GENERATION,
 ) -> Facts:
-    """What is known of a record; `now` is in UTC, without a zone. Of a topic that was made again it
-    is that of a `generation`, or of the newest one that has it.
+    """Read the facts about a record; `now` is in UTC, without a time zone. If the topic was
+    recreated, `generation` picks the record, else the newest generation that has it.
 
     Raises UnknownOffset for a partition that the flow has never seen.
     """
@@ -44,7 +44,8 @@ def read_facts(
     rows = lake.query_rows("trace_record", **keys)
     record = _first([row for row in rows if generation in (ANY_GENERATION, row["generation"])])
     generation = generation if record is None else record["generation"]
-    # Before the row of the map, which may come meanwhile: what is not in it was passed by then.
+    # Read progress before the map's row: a record that lies below it and is not in the map even
+    # then was passed over.
     passed = _passed(lake, place, generation)
     mapped = _first(lake.query_rows("trace_map", generation=generation, **keys))
     facts = Facts(
@@ -78,9 +79,9 @@ def read_facts(
 def origin(
     lake: Reader, flow: str, topic: str, partition: int, offset: int
 ) -> tuple[TracedRecord, int]:
-    """The source record that a target offset holds, and the generation of its topic.
+    """The source record at a target offset, and the generation of its topic.
 
-    Raises UnknownOffset for an offset that holds none of this flow.
+    Raises UnknownOffset if no record of this flow is at the offset.
     """
     row = _first(
         lake.query_rows("trace_origin", flow=flow, topic=topic, partition=partition, offset=offset)
@@ -97,10 +98,10 @@ def origin(
 def newest_with_key(
     lake: Reader, flow: str, topic: str, key: str, since: datetime | None
 ) -> tuple[TracedRecord, int]:
-    """The newest staged record with a key (text, or bytes in hexadecimal digits behind 0x), and the
+    """The newest staged record with a key (text, or bytes as hexadecimal digits after 0x), and the
     generation of its topic.
 
-    Raises InputError where there is none, or the digits are none.
+    Raises InputError if there is none, or the digits are invalid.
     """
     since_ms = -(2**63) if since is None else _ms(since)
     row = _first(
@@ -116,7 +117,7 @@ def newest_with_key(
 
 
 def flow_state_of(lake: Reader, flow: str, topic: str) -> FlowRun:
-    """How a flow stands by the tables alone."""
+    """The state of a flow, from the tables alone."""
     (row,) = lake.query_rows("trace_standing", flow=flow, topic=topic)
     setting = "paused" if row["is_paused"] else "disabled" if row["enabled"] is False else None
     return FlowRun(
@@ -125,7 +126,7 @@ def flow_state_of(lake: Reader, flow: str, topic: str) -> FlowRun:
 
 
 def _batches(lake: Reader, facts: Facts) -> dict[str, Any]:
-    """The sizes of its landing batch, and of the batch that brought it to the target."""
+    """The sizes of the batches that landed the record and that produced it."""
     batches: dict[str, Any] = {}
     keys = facts.place.of_partition
     if facts.record is not None and facts.record["batch_id"] is not None:
@@ -140,7 +141,8 @@ def _batches(lake: Reader, facts: Facts) -> dict[str, Any]:
 
 
 def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
-    """Incidents of the place, and what happened to the flow between writing and producing."""
+    """Incidents of the partition, and the flow's changes and pauses between writing and
+    producing."""
     flow, topic, partition, _ = facts.place
     target = (facts.mapped or facts.newest or {}).get("target_topic") or topic
     until = facts.produced_at or facts.now
@@ -148,7 +150,7 @@ def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
     since = max(facts.written_at or landed - _LOOK_BACK, landed - _LOOK_BACK)
     since_ms, age = _ms(since), facts.now - since
     gap_ms = next(gap for days, gap in PAUSES_MS if days is None or age < timedelta(days=days))
-    later = _ms(until + timedelta(minutes=2))  # of the first sample behind a pause
+    later = _ms(until + timedelta(minutes=2))  # to include the first sample after a pause
     return {
         "incidents": [
             row
@@ -174,15 +176,15 @@ def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
 
 
 def _passed(lake: Reader, place: TracedRecord, generation: int) -> FactRow | None:
-    """How far the flow has come in a generation of the partition; None where it is not known which
-    one the record is of."""
+    """The flow's progress in a generation of the partition; None if the record's generation is
+    unknown."""
     if generation == ANY_GENERATION:
         return None
     return _first(lake.query_rows("trace_passed", generation=generation, **place._asdict()))
 
 
 def _newest_sample(lake: Reader, place: TracedRecord, now: datetime) -> FactRow | None:
-    ahead = now + timedelta(minutes=5)  # of a clock that is ahead of ours
+    ahead = now + timedelta(minutes=5)  # allows for clocks ahead of ours
     for back in _NEWEST:
         if sample := _sample(lake, place, ahead, back):
             return sample
@@ -236,7 +238,7 @@ def _first(rows: Sequence[FactRow]) -> FactRow | None:
 
 
 def _digits(key: str) -> str:
-    """A key in hexadecimal digits."""
+    """A key as hexadecimal digits."""
     if not key.startswith("0x"):
         return key.encode().hex().upper()
     try:

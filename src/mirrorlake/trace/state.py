@@ -1,4 +1,4 @@
-"""Where a record is now, and whether an operator has to do something about it. Pure."""
+"""Where a record is now, and whether an operator has to act. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from datetime import timedelta
 from mirrorlake.run.attention import no_decision
 from mirrorlake.trace.facts import FactRow, Facts
 
-#: Incidents that hold records up. All others (of control, of comparisons) are about something else.
+#: Kinds of incidents that hold records up. All others (of control, of comparisons) do not.
 LANDING_KINDS = frozenset(
     """
     source_truncated source_rewound source_refused source_data_lost topic_recreated landing_failed
@@ -20,14 +20,14 @@ PRODUCING_KINDS = frozenset(
     """.split()
 )
 HOLDING_KINDS = LANDING_KINDS | PRODUCING_KINDS
-#: Those that stop a partition at an offset, and nothing in front of it.
+#: Kinds that stop a partition at an offset, but no record before it.
 _IN_ORDER = frozenset(
     {
         *("target_refused", "target_lost", "stage_trimmed", "position_lost", "source_truncated"),
         *("map_behind", "map_unknown"),
     }
 )
-#: The text for a record that an operator gave up, by the kind of the incident and the choice.
+#: The text for a record that an operator gave up, by incident kind and choice.
 _GIVEN_UP = {
     ("target_refused", "skip"): "the target refused it",
     ("target_lost", "accept"): "it was at the target, which lost it",
@@ -46,7 +46,7 @@ class State:
 
 
 def state_of(facts: Facts) -> State:
-    """Where the record is now."""
+    """Return where the record is now."""
     if facts.mapped is not None:
         return _mapped(facts, facts.mapped)
     if facts.record is not None:
@@ -55,8 +55,8 @@ def state_of(facts: Facts) -> State:
 
 
 def holds(incident: FactRow, offset: int, kinds: frozenset[str] = HOLDING_KINDS) -> bool:
-    """Whether an incident is one that holds a record up: a partition stops behind the record that
-    is refused."""
+    """Whether an incident holds the record at an offset up: a refused record stops only those from
+    its own offset on."""
     behind = incident["kind"] in _IN_ORDER and (incident["first_offset"] or 0) > offset
     return incident["kind"] in kinds and not behind
 
@@ -104,7 +104,7 @@ def _staged(facts: Facts) -> State:
 
 
 def _left_behind(offset: int, passed: FactRow) -> State | None:
-    """A staged record that the flow does not come to any more; None for one that it does."""
+    """The state of a staged record that the flow will not reach any more; None if it will."""
     if passed.get("forgotten_at") is not None:
         return _forgotten(passed)
     first, last = passed.get("first_offset"), passed.get("source_last")
@@ -122,7 +122,7 @@ def _left_behind(offset: int, passed: FactRow) -> State | None:
 
 
 def _forgotten(known: FactRow) -> State:
-    """One that goes, or is gone, from the stage before the flow had it."""
+    """The state of a record that `forget` deletes from the stage before the flow produced it."""
     at = known["forgotten_at"]
     detail = f"`mirrorlake forget` takes it out of the stage since {at:%Y-%m-%d %H:%M}"
     return State("forgotten", False, f"{detail}, and the flow does not bring it")
@@ -145,7 +145,7 @@ def _parked(parked: FactRow) -> State:
 
 
 def _waiting(facts: Facts, kinds: frozenset[str], reached: str) -> State:
-    """What a record waits for that is not where it ought to be."""
+    """The state of a record that is not at the target yet: what it waits for."""
     offset = facts.place.offset
     holding = [incident for incident in facts.incidents if holds(incident, offset, kinds)]
     opened = [incident for incident in holding if incident["resolved_at"] is None]
@@ -248,7 +248,7 @@ def _open(facts: Facts, kind: str) -> Sequence[FactRow]:
 
 
 def _decide(facts: Facts, incident: FactRow) -> str:
-    """What to do about an open incident."""
+    """The end of a sentence on what to do about an open incident."""
     if (helps := no_decision(incident["kind"])) is not None:
         return f"; {helps}"
     topic = "" if incident["topic"] is None else f" --topic {incident['topic']}"

@@ -1,4 +1,4 @@
-"""One record's life, top to bottom: what happened when, what held it up, and who has read past it.
+"""One record's life: what happened when, what held it up, and which groups have read past it.
 Pure."""
 
 from collections.abc import Iterator
@@ -9,8 +9,7 @@ from mirrorlake.durations import duration
 from mirrorlake.trace.facts import FactRow, Facts
 from mirrorlake.trace.state import covers, holds, state_of
 
-#: A wait that is shorter than this asks for no reason, and says nothing with the clocks of two
-#: hosts.
+#: A shorter wait needs no explanation, and is within the difference of two hosts' clocks.
 _NOTHING_MS = 1_000
 _ZERO = datetime(1970, 1, 1)
 
@@ -46,8 +45,8 @@ def _latency(facts: Facts) -> dict[str, int | None]:
 
 
 def _stages(facts: Facts) -> Iterator[dict[str, Any]]:
-    """written, landed, produced, and each group that read past it; `after_ms` is since the stage
-    before."""
+    """Yield written, landed, produced, and each group that read past it; `after_ms` counts from the
+    previous stage."""
     record, mapped = facts.record, facts.mapped
     if record is not None:
         yield _stage("written", record["written_at"], None, _written_text(record))
@@ -91,7 +90,7 @@ def _landed_text(facts: Facts, record: FactRow) -> str:
 
 
 def _size_text(batch: FactRow | None) -> str:
-    """How large a batch was, where that is known."""
+    """The size of a batch; empty if unknown."""
     if batch is None or batch.get("record_count") is None:
         return ""
     records = _count(batch["record_count"], "record")
@@ -116,8 +115,8 @@ def _produced_text(facts: Facts, mapped: FactRow) -> str:
 
 
 def _held_up(facts: Facts) -> Iterator[dict[str, Any]]:
-    """What held the record up, or does, in the order of time; each with `what`, `since`, `until`
-    and `said`."""
+    """Yield what held the record up, or still does, by time; each with `what`, `since`, `until` and
+    `said`."""
     causes = [
         *_pauses(facts),
         *_incidents(facts),
@@ -161,7 +160,7 @@ def _incidents(facts: Facts) -> Iterator[dict[str, Any]]:
 
 
 def _meets(facts: Facts, row: FactRow) -> bool:
-    """Whether an incident held records up while this one was on its way, or names it."""
+    """Whether an incident held records up while this one was on its way, or names this one."""
     begin, end = facts.written_at or facts.landed_at, facts.produced_at or facts.now
     if not holds(row, facts.place.offset):
         return False
@@ -181,8 +180,8 @@ def _edits(facts: Facts) -> Iterator[dict[str, Any]]:
 
 
 def _before_landing(facts: Facts) -> Iterator[dict[str, Any]]:
-    """By the last sample before it was landed: what waited in front of it at the source, or that it
-    was not there."""
+    """From the last sample before landing: the backlog before the record at the source, or that the
+    source did not have it yet."""
     sample, landed, offset = facts.at_landing, facts.landed_at, facts.place.offset
     if (
         sample is None

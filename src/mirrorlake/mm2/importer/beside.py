@@ -1,5 +1,5 @@
-"""The topology that runs beside the MirrorMaker 2 that is still there: it writes under other names,
-and into nothing of MirrorMaker 2's (docs/migrate.md)."""
+"""Makes a topology that runs beside MirrorMaker 2: it writes under different names, and into none
+of MirrorMaker 2's topics (docs/migrate.md)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,11 +10,10 @@ from mirrorlake.mm2.importer.report import Report
 from mirrorlake.naming.policy import escape
 from mirrorlake.naming.selection import DEFAULT_TOPICS_EXCLUDE
 
-#: What stands between the separators of our names: `east.mirrorlake.orders` beside MirrorMaker 2's
+#: The part between two separators in our names: `east.mirrorlake.orders` beside MirrorMaker 2's
 #: `east.orders`.
 MARK = "mirrorlake"
-#: MirrorMaker 2 goes on to do these, under names that its clients know, or to the groups that it
-#: knows.
+#: MirrorMaker 2 keeps doing these, under names that its clients know or for groups that it knows.
 _LEFT_TO_IT = {
     "emit_heartbeats_enabled": "MirrorMaker 2 writes heartbeats, and mirrors them",
     "heartbeats_replication_enabled": "its heartbeats are no records to migrate",
@@ -24,9 +23,9 @@ _LEFT_TO_IT = {
 
 
 def set_beside(document: dict[str, Any], report: Report) -> None:
-    """Make a topology one that runs beside MirrorMaker 2, and report what was chosen and why.
+    """Change a topology to run beside MirrorMaker 2, and report the choices and reasons.
 
-    Raises InputError where no such names can be made.
+    Raises InputError if no distinct names are possible.
     """
     given = {
         name: {**document.get("defaults", {}), **flow} for name, flow in document["flows"].items()
@@ -45,7 +44,7 @@ def set_beside(document: dict[str, Any], report: Report) -> None:
         for key in (*_LEFT_TO_IT, "policy", "replication_policy_internal_topic_separator_enabled"):
             flow.pop(key, None)
         flow.update(ours.get(name, {}))
-    document["flows"] = document.pop("flows")  # behind the defaults
+    document["flows"] = document.pop("flows")  # keeps the flows after the defaults
     for name in running:
         _say_names(name, running[name], ours[name]["replication_policy_separator"], report)
     for key, why in _LEFT_TO_IT.items():
@@ -54,8 +53,8 @@ def set_beside(document: dict[str, Any], report: Report) -> None:
 
 
 def _names(document: Mapping[str, Any], flow: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings by which a flow takes what MirrorMaker 2 takes, under names that are never its
-    names."""
+    """The settings with which a flow mirrors what MirrorMaker 2 mirrors, under names that are never
+    MirrorMaker 2's."""
     between = _separator(flow)
     mark = f"{between}{MARK}{between}"
     if len(mark) > 16:
@@ -94,7 +93,7 @@ def _say_names(name: str, theirs: Mapping[str, Any], mark: str, report: Report) 
 
 
 def _say_limits(running: Mapping[str, Mapping[str, Any]], report: Report) -> None:
-    """Note what should be changed in MirrorMaker 2 itself."""
+    """Report what should be changed in MirrorMaker 2 itself."""
     identity = [name for name, flow in running.items() if flow.get("policy") == "identity"]
     targets = {name.partition("->")[2] for name in running}
     if identity or any(name.partition("->")[0] in targets for name in running):

@@ -1,5 +1,5 @@
-"""What settings of Kafka's Java clients become in the `consumer`, `producer` and `admin` blocks of
-a cluster.
+"""Translates settings of Kafka's Java clients for a cluster's `consumer`, `producer` and `admin`
+blocks.
 
 `consumer` keeps the names of the Java consumer; `producer` and `admin` have librdkafka's.
 """

@@ -1,5 +1,4 @@
-"""MirrorMaker 2's connectors as Kafka Connect runs them: JSON, or the properties of a standalone
-worker."""
+"""MirrorMaker 2's connectors in Kafka Connect: JSON, or the properties of a standalone worker."""
 
 from collections.abc import Mapping, Sequence, Set
 
@@ -11,7 +10,7 @@ from mirrorlake.mm2.importer.draft import Draft, place_flow_key
 from mirrorlake.mm2.importer.entries import STATE, Entry
 
 _CONNECTORS = ("MirrorSourceConnector", "MirrorCheckpointConnector", "MirrorHeartbeatConnector")
-#: What a flow does without the connector of this kind; `enabled` of the source connector is the
+#: The settings of a flow without a connector of this kind; `enabled` of the source connector is the
 #: flow's.
 _OFF: Mapping[str, Mapping[str, bool]] = {
     "MirrorSourceConnector": {"enabled": False},
@@ -21,8 +20,8 @@ _OFF: Mapping[str, Mapping[str, bool]] = {
     },
     "MirrorHeartbeatConnector": {"emit_heartbeats_enabled": False},
 }
-#: Settings that not all connectors read, by those that do: each has its own config, and what stands
-#: in another one's has no effect (dedicated mode gives every connector all of them).
+#: Settings that only some connectors read, by connector: each has its own config, and a setting in
+#: another one's has no effect (dedicated mode gives all settings to every connector).
 _READ_BY: Mapping[str, frozenset[str]] = {
     "MirrorSourceConnector": frozenset(
         "topics topics.exclude config.properties.exclude refresh.topics.enabled "
@@ -62,7 +61,7 @@ def is_mirror(settings: Mapping[str, Entry]) -> bool:
 
 
 def kind_of(settings: Mapping[str, Entry]) -> str:
-    """Name the connector; raises InputError for a class that is none of MirrorMaker 2's."""
+    """The kind of a connector; raises InputError for a class that is not one of MirrorMaker 2's."""
     kind = _class_of(settings)
     if kind not in _CONNECTORS:
         raise settings["connector.class"].wrong(
@@ -73,7 +72,7 @@ def kind_of(settings: Mapping[str, Entry]) -> str:
 
 def _class_of(settings: Mapping[str, Entry]) -> str:
     name = settings["connector.class"].value.rpartition(".")[2]
-    return name if name.endswith("Connector") else f"{name}Connector"  # Connect takes either
+    return name if name.endswith("Connector") else f"{name}Connector"  # Connect accepts both
 
 
 def read_connectors(connectors: Sequence[Mapping[str, Entry]], draft: Draft) -> None:
@@ -96,7 +95,7 @@ def read_connectors(connectors: Sequence[Mapping[str, Entry]], draft: Draft) -> 
             )
         kinds_by_flow[flow].add(kind)
         for entry in sorted(settings.values(), key=lambda entry: entry.key == "enabled"):
-            # that one has the last word
+            # `enabled` comes last, so that it decides
             if unnamed and _says_names_stay(entry):
                 draft.set_flow(flow, {"policy": "identity"}, entry)
             else:
@@ -110,16 +109,16 @@ def _unnamed(settings: Mapping[str, Entry]) -> bool:
 
 
 def _says_names_stay(entry: Entry) -> bool:
-    """Whether the entry, behind an empty alias, is part of how names stay; the default policy is,
-    too."""
+    """Whether the entry is one of those that, with an empty alias, keep names as they are; so is
+    the default policy."""
     if entry.key == "replication.policy.class":
         return entry.value.endswith((".DefaultReplicationPolicy", ".IdentityReplicationPolicy"))
     return entry.key == "replication.policy.separator" and not entry.value
 
 
 def _keep_names(connectors: Sequence[Mapping[str, Entry]], draft: Draft) -> bool:
-    """Whether a source has no alias so that names stay, as it was done before Kafka had its
-    identity policy (KIP-690): by an empty separator behind an empty alias."""
+    """Whether the files keep names as was done before Kafka's identity policy (KIP-690): by an
+    empty alias and an empty separator."""
     unnamed = [one for one in connectors if _unnamed(one)]
     signs = [entry for one in unnamed for entry in one.values() if _says_names_stay(entry)]
     if not any("Default" not in entry.value for entry in signs):
@@ -144,7 +143,7 @@ def _flow(settings: Mapping[str, Entry], unnamed: bool) -> str:
 
 
 def _place(draft: Draft, flow: str, kind: str, entry: Entry, kinds: Set[str]) -> None:
-    """Place an entry of a connector; `kinds` are those of the flow so far, that which mirrors
+    """Place an entry of a connector; `kinds` are the flow's connectors so far, the source connector
     first."""
     source, _, target = flow.partition("->")
     if entry.key in ("source.cluster.alias", "target.cluster.alias"):
@@ -165,7 +164,7 @@ def _place(draft: Draft, flow: str, kind: str, entry: Entry, kinds: Set[str]) ->
 
 
 def _no_effect(kind: str, entry: Entry) -> str:
-    """Why a connector's setting counts for nothing; empty where the connector reads it."""
+    """Why a connector's setting has no effect; empty if the connector reads it."""
     key = flow_keys.RENAMED.get(entry.key, entry.key)
     readers = [reader for reader, keys in _READ_BY.items() if key in keys]
     if not readers or kind in readers:
@@ -174,8 +173,8 @@ def _no_effect(kind: str, entry: Entry) -> str:
 
 
 def _narrows_records(draft: Draft, flow: str, entry: Entry) -> bool:
-    """Whether it is a list of topics for groups alone: the connector that mirrors records has its
-    default, which is another one."""
+    """Whether the entry is a topic list that only groups would follow: the source connector has the
+    default, and this list differs."""
     key = flow_keys.RENAMED.get(entry.key, entry.key)
     name = normal(key)
     if key not in ("topics", "topics.exclude") or name in draft.flows[flow]:
@@ -185,8 +184,8 @@ def _narrows_records(draft: Draft, flow: str, entry: Entry) -> bool:
 
 
 def _place_switch(draft: Draft, flow: str, kind: str, entry: Entry, name: str) -> None:
-    """Whether a connector works: one that is paused, or stopped, does nothing and keeps its
-    positions. Of the one that mirrors `name` is what the flow has then."""
+    """Place a switch (`enabled`, or paused and stopped states, which keep positions) of a
+    connector. For the source connector it sets `name` of the flow."""
     works = entry.value == "running" if name == "paused" else flow_keys.flag(entry)
     if kind == "MirrorSourceConnector" and works == (name == "enabled"):
         draft.set_flow(flow, {name: True}, entry)

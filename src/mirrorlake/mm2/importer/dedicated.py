@@ -27,8 +27,7 @@ _SPACES = (
 
 
 def read_dedicated(settings: Mapping[str, Entry], draft: Draft) -> None:
-    """Place every entry of the file, by key. Raises InputError for a file that describes no
-    flow."""
+    """Place every entry of the file. Raises InputError if the file describes no flow."""
     clusters = settings["clusters"]
     aliases = [str(alias) for alias in names_of(clusters.value)]  # type: ignore[attr-defined]
     if len(set(aliases)) < 2:
@@ -62,8 +61,8 @@ def _flows(settings: Mapping[str, Entry], aliases: list[str]) -> dict[str, bool]
     """The flows that the file mentions or enables, and whether each runs
     (MirrorMakerConfig.clusterPairs).
 
-    A connector is enabled by `A->B.enabled` or `enabled`; but it runs only in a herder, and a pair
-    has one if `A->B.enabled` is true or the pair emits heartbeats.
+    `A->B.enabled` or `enabled` enables a connector; but it runs only in a herder, which a pair has
+    if `A->B.enabled` is true or the pair emits heartbeats.
     """
     top = settings.get("enabled")
     enabled = {}

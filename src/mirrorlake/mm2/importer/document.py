@@ -1,5 +1,5 @@
-"""The topology as the text of a YAML file, with short comments; and the manifests of
-`ops/kubernetes` for it: what it reads is mounted where it reads it."""
+"""Writes the topology as a YAML file with short comments, and the manifests of `ops/kubernetes` for
+it, which mount the Secrets that it reads."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -20,8 +20,8 @@ def topology_text(
     variables: Mapping[str, str],
     mounts: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> str:
-    """Write a topology; `variables` are the environment variables it reads, with the keys that read
-    them, `mounts` the Secrets of Kubernetes that it reads, with their keys."""
+    """Write a topology; `variables` maps the environment variables that it reads to their keys in
+    it, `mounts` its Kubernetes Secrets to their keys."""
     comments = {"lake": [_LAKE], "defaults": [_DEFAULTS]}
     head = [f"Made by `mirrorlake import` of {', '.join(files)}; yours to change."]
     if variables:
@@ -50,12 +50,12 @@ class PlainDumper(yaml.SafeDumper):
     """Never writes anchors: a list that two flows share is written twice."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Say that nothing is shared."""
+        """Return True: no node is shared."""
         return True
 
 
 def _text(dumper: PlainDumper, text: str) -> yaml.ScalarNode:
-    """A text of several lines, such as a certificate, line by line."""
+    """Represent a multi-line text, such as a certificate, in block style."""
     style = "|" if "\n" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
@@ -63,9 +63,10 @@ def _text(dumper: PlainDumper, text: str) -> yaml.ScalarNode:
 PlainDumper.add_representer(str, _text)
 
 
-#: The volume of ops/kubernetes/deployment.yaml that stands for those of the topology's Secrets.
+#: The example volume in ops/kubernetes/deployment.yaml, replaced by those of the topology's
+#: Secrets.
 _EXAMPLE = "kafka"
-#: The Secret whose keys are the environment variables that the topology reads.
+#: The Secret with the environment variables that the topology reads.
 _VARIABLES = "mirrorlake"
 _POD_LAKE = {"path": "s3://change-me/lake", "checkpoints": "/tmp/checkpoints"}
 _MODE = 0o440
@@ -76,8 +77,8 @@ _APPLY = (
 
 
 def for_a_pod(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A topology with what pods need: a lake that outlives them, whose place is still to be
-    written, that they stand by for each other, and nothing that is kept beside the file."""
+    """Adapt a topology to pods: a placeholder for a lake that outlives them, standby for each
+    other, and no tracking, which is kept beside the file."""
     parts = {**document, "lake": dict(_POD_LAKE)}
     flows = parts.pop("flows")
     return {**parts, "flows": flows, "availability": "kafka", "tracking": {"enabled": False}}
@@ -86,9 +87,9 @@ def for_a_pod(document: Mapping[str, Any]) -> dict[str, Any]:
 def manifests(
     template: str, variables: Mapping[str, str], mounts: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
-    """The files beside mirrorlake.yml by name: the Deployment of `template`, with each Secret of
-    `mounts` at the place where `${secret:NAME/KEY}` looks, and `variables` out of the Secret
-    mirrorlake; and the kustomization."""
+    """The files beside mirrorlake.yml by name: the Deployment from `template`, with each Secret of
+    `mounts` where `${secret:NAME/KEY}` looks for it and `variables` from the Secret mirrorlake; and
+    the kustomization."""
     return {
         "deployment.yaml": _manifest_text(_deployment(yaml.safe_load(template), variables, mounts)),
         "kustomization.yaml": _manifest_text(
@@ -107,7 +108,7 @@ def manifests(
 
 
 def pod_note(folder: str, variables: Mapping[str, str]) -> str:
-    """What is left to do, a sentence for a person."""
+    """The remaining steps, a sentence for a person."""
     secret = (
         f", make a Secret {_VARIABLES} with the keys {', '.join(variables)}" if variables else ""
     )
@@ -128,7 +129,7 @@ def _deployment(
     for parent, name in ((pod, "volumes"), (container, "volumeMounts")):
         parent[name] = [one for one in parent[name] if one["name"] != _EXAMPLE]
     for number, secret in enumerate(mounts, 1):
-        # A volume's name is shorter than a Secret's may be, and takes no dot.
+        # A volume's name must be shorter than a Secret's may be, and without dots.
         name = f"secret-{number}"
         path = f"{folder.removesuffix(_EXAMPLE)}{secret}"
         container["volumeMounts"].append({"name": name, "mountPath": path, "readOnly": True})
@@ -141,11 +142,11 @@ def _deployment(
 
 
 class _Mode(int):
-    """Rights of files, which people read in octal digits."""
+    """A file mode, written in octal digits."""
 
 
 class _Dumper(PlainDumper):
-    """Writes rights of files in octal digits."""
+    """Writes file modes in octal digits."""
 
 
 def _mode(dumper: _Dumper, mode: _Mode) -> yaml.ScalarNode:

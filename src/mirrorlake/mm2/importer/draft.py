@@ -1,5 +1,5 @@
-"""The topology while files are read: what they offer for each cluster and flow, which offer counts,
-and where settings of a flow's clients go: `source.consumer.x`, `producer.override.x` …"""
+"""The topology while files are read: the offers for each setting of clusters and flows, which offer
+wins, and where client settings of a flow go: `source.consumer.x`, `producer.override.x` …"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,8 +22,9 @@ _HEADING = "it is a heading, which Kafka itself reads as a key without a value a
 
 
 class Rank(IntEnum):
-    """Which of several settings of one cluster counts: the lowest. BARE is `consumer.x` of a flow,
-    over which `source.consumer.x` counts, and `A.consumer.x`, which is that of all flows from A."""
+    """Precedence among several settings of one cluster: the lowest wins. BARE is `consumer.x` of a
+    flow, overridden by `source.consumer.x`, and by `A.consumer.x`, which holds for all flows from
+    A."""
 
     CLUSTER = 0
     FLOW = 1
@@ -39,14 +40,14 @@ class _Offer:
     outcome: SettingOutcome = field(default_factory=SettingOutcome)
 
 
-#: Offers of a cluster by what they are for: `bootstrap.servers`, a security setting, or `role/name
-#: of a client setting`.
+#: Offers for a cluster by setting: `bootstrap.servers`, a security setting, or `role/name of a
+#: client setting`.
 _Offers = dict[str, list[_Offer]]
 
 
 class Draft:
-    """Collects clusters and flows. `place_*` take one entry each; `document` says what came of all
-    of them."""
+    """Collects clusters and flows. `place_*` take one entry each; `document` makes the topology of
+    all."""
 
     def __init__(self, report: Report, secrets: Secrets) -> None:
         self.report, self._secrets = report, secrets
@@ -64,11 +65,11 @@ class Draft:
         return self._flows
 
     def add_cluster(self, alias: str) -> None:
-        """Name a cluster; clusters come into the document in this order."""
+        """Add a cluster; the document keeps this order."""
         self._clusters.setdefault(alias, {})
 
     def add_flow(self, name: str) -> None:
-        """Name a flow; flows come into the document in this order."""
+        """Add a flow; the document keeps this order."""
         self._flows.setdefault(name, {})
 
     def set_flow(
@@ -89,7 +90,7 @@ class Draft:
                 )
 
     def place_flow_setting(self, flow: str | None, entry: Entry, key: str) -> bool:
-        """Place a connector's setting; False if `key` is none."""
+        """Place a connector's setting; return False if `key` is not one."""
         outcome = flow_keys.translate(entry, key)
         if outcome is None:
             return False
@@ -97,15 +98,15 @@ class Draft:
         return True
 
     def place_outcome(self, flow: str | None, outcome: SettingOutcome, entry: Entry) -> None:
-        """Place what a setting of a flow, or of the defaults for None, means."""
+        """Place the outcome of a setting of a flow, or of the defaults for None."""
         self._place(outcome, entry)
         self.set_flow(flow, outcome.fields, entry)
 
     def place_client_setting(
         self, alias: str, role: str | None, entry: Entry, name: str, rank: Rank
     ) -> bool:
-        """Place a client's setting of a cluster; `role` is None where it is for all of them. False
-        if unknown."""
+        """Place a client setting of a cluster; a `role` of None means all clients. Return False if
+        it is unknown."""
         offers = self._clusters[alias]
         name = "bootstrap.servers" if name == "metadata.broker.list" else name
         if name == "bootstrap.servers" or client_keys.is_security(name):
@@ -125,7 +126,7 @@ class Draft:
         return True
 
     def place_known(self, entry: Entry, key: str) -> None:
-        """Place a setting that no other place took: not needed if MirrorMaker 2 has it, else
+        """Place a setting that nothing else took: not needed if MirrorMaker 2 has it, else
         unknown."""
         why = reason(key) or client_keys.NOT_NEEDED.get(key)
         if why is None and key in client_keys.CARRIED["consumer"] | client_keys.CARRIED["producer"]:
@@ -149,7 +150,7 @@ class Draft:
         return "bootstrap.servers" in self._clusters[alias]
 
     def committed_only(self) -> frozenset[str]:
-        """The clusters that MirrorMaker read by isolation.level = read_committed, as mirrorlake
+        """The clusters that MirrorMaker read with isolation.level = read_committed, as mirrorlake
         always does."""
         return frozenset(
             alias for alias, levels in self._isolation.items() if levels == {"read_committed"}
@@ -186,7 +187,7 @@ class Draft:
         return content
 
     def _choose(self, alias: str, offers: list[_Offer]) -> _Offer:
-        """Take the offer of the lowest rank, and account for the others."""
+        """Choose the offer with the lowest rank, and report the others."""
         chosen = min(offers, key=lambda offer: offer.rank)
         for offer in offers:
             if offer is chosen:
@@ -208,7 +209,7 @@ class Draft:
         return chosen
 
 
-#: Settings of connectors whose names only look like a client's.
+#: Connector settings whose names only look like a client's.
 CONNECTOR_KEYS = ("consumer.poll.timeout.ms", "admin.timeout.ms")
 _SYNC_PRODUCER = (
     "it reaches only MirrorMaker 2's producer of offset syncs, which mirrorlake does not have; "
@@ -234,7 +235,7 @@ def place_flow_key(draft: Draft, flow: str, entry: Entry, key: str, dedicated: b
 def _place_client(
     draft: Draft, source: str, target: str, entry: Entry, key: str, *, dedicated: bool
 ) -> bool:
-    """Whether it is a client's setting, and then placed."""
+    """Place the entry if it is a client setting; return whether it is."""
     if key in CONNECTOR_KEYS:
         return False
     sides = {"source": source, "target": target}
@@ -282,7 +283,7 @@ def _place_override(draft: Draft, target: str, entry: Entry, role: str, name: st
 def _place_producer(
     draft: Draft, alias: str, entry: Entry, name: str, *, dedicated: bool, target: str
 ) -> bool:
-    """A producer's setting of a connector: security helps to reach the cluster, the rest is for
+    """Place a connector's producer setting: security helps to reach the cluster, the rest is for
     offset syncs."""
     if is_security(name) or name == "bootstrap.servers":
         return draft.place_client_setting(alias, None, entry, name, Rank.ROLE)

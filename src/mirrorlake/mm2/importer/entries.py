@@ -1,6 +1,6 @@
-"""What a configuration file says, one `Entry` a key, with the place where it stands.
+"""The content of a configuration file: one `Entry` per key, with its place in the file.
 
-Values may be secrets: they show in no repr and in no error.
+Values may be secrets: they appear in no repr and in no error.
 """
 
 import json
@@ -13,15 +13,15 @@ from javaproperties import InvalidUEscapeError, KeyValue, parse
 
 from mirrorlake.errors import InputError
 
-#: The key of what is known of a connector beside its config: whether it is `running` or `paused`.
-#: A resource of Kubernetes says it, and Connect's answer, where it was asked for states too.
+#: The key for a connector's state, `running` or `paused`, which is not in its config: from a
+#: Kubernetes resource, or from Connect's answer if that includes states.
 STATE = "(state that is asked for)"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One file to import: the name a person gave, and what it holds."""
+    """One file to import: the name as given, and its content."""
 
     name: str
     data: bytes = field(repr=False)
@@ -31,8 +31,8 @@ class SourceFile:
 class Entry:
     """One key of one file; `line` counts from 1 and is None for an option of the command line.
 
-    `written` is how the file calls it where that is not `key`: the path of a field in a resource of
-    Kubernetes, of which several keys of connectors are made.
+    `written` is the file's own name for it if that is not `key`: the path of a field in a
+    Kubernetes resource, from which several connector keys are made.
     """
 
     file: str
@@ -43,23 +43,24 @@ class Entry:
 
     @property
     def place(self) -> tuple[str, int | None, str]:
-        """File, line, and the name that the file has for it."""
+        """File, line, and the name in the file."""
         return self.file, self.line, self.written or self.key
 
     @property
     def at(self) -> str:
-        """Where the entry stands, as the beginning of a sentence about it."""
+        """The entry's place, as the beginning of a sentence about it."""
         line = f", line {self.line}" if self.line else ""
         return f"{self.file}{line}: {self.written or self.key}"
 
     def wrong(self, problem: str) -> InputError:
-        """Make the error for a value that cannot be imported; `problem` must not hold the value."""
+        """Make the error for a value that cannot be imported; `problem` must not contain the
+        value."""
         return InputError(f"{self.at} {problem}")
 
 
 def read_properties(file: SourceFile) -> list[Entry]:
     """Read a file by the rules of java.util.Properties, as Kafka does (Latin-1); blanks around
-    values are cut off.
+    values are stripped.
 
     A key may come several times. Raises InputError that names the file and the line.
     """
@@ -80,7 +81,7 @@ def read_json(file: SourceFile) -> list[list[Entry]]:
     """Read connectors, each as its entries: `{"name": …, "config": {…}}`, a bare config, a list of
     either, or what Connect's `GET /connectors?expand=info` answers.
 
-    Raises InputError that names the file, and the line where there is one.
+    Raises InputError that names the file, and the line if there is one.
     """
     try:
         text = file.data.removeprefix(_BYTE_ORDER_MARK).decode("utf-8")
@@ -115,7 +116,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Lines:
-    """Finds the line of each key, asked for in the order of the text."""
+    """Finds the lines of keys, which must be asked for in the order of the text."""
 
     def __init__(self, text: str) -> None:
         self._text, self._position = text, 0
@@ -131,7 +132,8 @@ class _Lines:
 
 
 def _is_listing(content: object) -> bool:
-    """Whether it is Connect's answer with `expand`: connectors by name, with `info` or `status`."""
+    """Whether the content is Connect's answer with `expand`: connectors by name, with `info` or
+    `status`."""
     return (
         isinstance(content, dict)
         and bool(content)
@@ -172,7 +174,7 @@ def _connector(file: str, connector: object, lines: _Lines) -> Iterator[Entry]:
         line = lines.line_of(key)
         if key == "config":
             yield from _config(file, value, lines)
-        else:  # name, and what Connect's REST interface adds: tasks, type
+        else:  # name, or a key that Connect's REST interface adds: tasks, type
             yield Entry(file, line, "name" if key == "name" else f"({key})", "")
 
 
@@ -192,9 +194,9 @@ Value = str | int | bool | list[str]
 
 @dataclass(frozen=True)
 class SettingOutcome:
-    """One of: `fields` of the topology with their values, why it is not needed, why it is not
-    supported. A list may be carried in part: then the last one says what of it is not. `notes` are
-    about what is carried."""
+    """What becomes of a setting: `fields` of the topology with their values, or why it is not
+    needed, or why it is not supported. For a list carried in part the last says what is left out.
+    `notes` are about carried values."""
 
     fields: Mapping[str, Value] = field(default_factory=dict)
     not_needed: str = ""

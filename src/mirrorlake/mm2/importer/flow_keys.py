@@ -1,6 +1,6 @@
-"""What MirrorMaker 2's settings of connectors become in the settings of a flow (docs/mm2.md,
-"Settings"). Of a list of patterns one that Java and Python do not read alike is left out by itself,
-with what to write for it."""
+"""Translates MirrorMaker 2's connector settings into settings of a flow (docs/mm2.md, "Settings").
+A pattern that Java and Python read differently is left out of its list, with a suggestion what to
+write instead."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from mirrorlake.config.topology_file import explain
 from mirrorlake.mm2.importer.entries import Entry, SettingOutcome, Value
 from mirrorlake.naming.patterns import check_pattern, never_in_names, shared_form
 
-#: Names that older versions had, and what they are called now.
+#: Names in older versions, and today's.
 RENAMED = {
     "topics.blacklist": "topics.exclude",
     "groups.blacklist": "groups.exclude",
@@ -56,17 +56,16 @@ _NO_SEPARATOR = (
     "mirrorlake needs one and takes a dot; policy: identity, where names stay, uses it "
     "for heartbeats only"
 )
-#: What AWS's guides for MSK have: names stay (aws-samples/mirrormaker2-msk-migration).
+#: The policy in AWS's guides for MSK, which keeps names (aws-samples/mirrormaker2-msk-migration).
 _SAMPLE = "com.amazonaws.kafka.samples.CustomMM2ReplicationPolicy"
 _TRANSFORM = "mirrorlake copies records as they are; change them where they are consumed"
 
 
 def translate(entry: Entry, key: str) -> SettingOutcome | None:
-    """Say what a connector's setting means; `key` is the entry's without its prefix. None for a key
-    that is none.
+    """Translate a connector's setting; `key` is the entry's without its prefix. None if the key is
+    not a connector's.
 
-    Raises InputError when the value cannot be what MirrorMaker 2 itself accepts, or what a flow
-    accepts.
+    Raises InputError for a value that MirrorMaker 2 itself, or a flow, does not accept.
     """
     key = RENAMED.get(key, key)
     if key in CARRIED:
@@ -111,7 +110,7 @@ def _carried(entry: Entry, key: str) -> SettingOutcome:
         return SettingOutcome({name: flag(entry)})
     if key in INTERVALS:
         seconds = number(entry)
-        # MirrorMaker 2's scheduler never starts what has a negative interval.
+        # MirrorMaker 2's scheduler never starts a job with a negative interval.
         if seconds < 0:
             return SettingOutcome({name.replace("_interval_seconds", "_enabled"): False})
         return SettingOutcome({name: seconds})
@@ -151,7 +150,7 @@ def _policy(value: str) -> SettingOutcome:
 
 
 def _only(default: str, not_needed: str, not_supported: str) -> Callable[[str], SettingOutcome]:
-    """Decide about a class: MirrorMaker's own one needs no counterpart, another one has none."""
+    """Return a decision about a class: MirrorMaker's own needs no counterpart, others have none."""
 
     def decide(value: str) -> SettingOutcome:
         if value.rpartition(".")[2] in (default, ""):
@@ -232,8 +231,8 @@ _HINTS = {
 
 
 def patterns_of(entry: Entry, key: str, patterns: Sequence[str]) -> SettingOutcome:
-    """What a list becomes, with all of `patterns` that can be carried. A flow that would take more
-    than MirrorMaker does, because of an exclusion that cannot, is paused."""
+    """Translate a list with all `patterns` that can be carried. If an exclusion cannot be, so that
+    the flow would mirror more than MirrorMaker does, the flow is paused."""
     left_out = {pattern: why for pattern in patterns if (why := check_pattern(pattern))}
     kept = [pattern for pattern in patterns if pattern not in left_out]
     fields: dict[str, Value] = {normal(key): kept}

@@ -1,4 +1,4 @@
-"""Which of MirrorMaker's configuration files a file is, or that it is none of them."""
+"""Detects which of MirrorMaker's configuration files a file is, if any."""
 
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
@@ -10,7 +10,7 @@ from mirrorlake.errors import InputError
 from mirrorlake.mm2.importer import connect, mirrormaker1
 from mirrorlake.mm2.importer.entries import Entry, SourceFile, read_json, read_properties
 
-#: A connector that is none of MirrorMaker 2's, as an answer of Connect lists them too.
+#: A connector other than MirrorMaker 2's: Connect's answers list all of them.
 FOREIGN = "foreign"
 KINDS = {
     "dedicated": "MirrorMaker 2's dedicated mode",
@@ -20,8 +20,8 @@ KINDS = {
 }
 #: How JSON begins: an object, or a list of objects.
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[\]{])")
-#: Keys that each file of the dedicated mode has some of: text of any kind may have a line that
-#: begins with `clusters`.
+#: Every file of the dedicated mode has such a key; a line that begins with `clusters` may be in any
+#: text.
 _OF_DEDICATED = re.compile(r"\S+->\S+\.\S+|\S+\.bootstrap\.servers")
 _READ = (
     "give mm2.properties, connectors as JSON, a resource KafkaMirrorMaker2 of Strimzi, or the two "
@@ -30,8 +30,8 @@ _READ = (
 
 
 def parts_of(file: SourceFile) -> list[tuple[str, list[Entry]]]:
-    """Each connector or file of settings with its kind. Raises InputError for what is none of
-    them."""
+    """The connectors of a file, or its settings, each with its kind. Raises InputError if it has no
+    known kind."""
     if file.data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise InputError(f"{file.name} is UTF-16, as PowerShell's > writes it; save it as UTF-8")
     if b"\0" in file.data:

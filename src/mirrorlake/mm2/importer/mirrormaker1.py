@@ -9,7 +9,7 @@ from mirrorlake.mm2.importer.draft import Draft, Rank
 from mirrorlake.mm2.importer.entries import Entry
 from mirrorlake.mm2.importer.flow_keys import patterns_of
 
-#: Where options stand, for the report.
+#: The place of options, for the report.
 COMMAND_LINE = "command line"
 _CONSUMER_ONLY = frozenset(
     {"group.id", "zookeeper.connect", "auto.offset.reset", "auto.commit.interval.ms"}
@@ -34,8 +34,7 @@ _ADDRESSES = ("bootstrap.servers", "metadata.broker.list")
 
 @dataclass(frozen=True)
 class Options:
-    """What stood on the command line of MirrorMaker 1, and the aliases that the clusters shall
-    have."""
+    """The options of MirrorMaker 1's command line, and the aliases for the clusters."""
 
     whitelist: str | None = None
     blacklist: str | None = None
@@ -62,7 +61,7 @@ def read_mirrormaker1(
     files: Sequence[Mapping[str, Entry]], options: Mapping[str, Entry], draft: Draft
 ) -> None:
     """Place every entry of both files and every option. Raises InputError if one of the files is
-    not there."""
+    missing."""
     roles = [_role(settings) for settings in files]
     if sorted(roles) != ["consumer", "producer"]:
         raise InputError(
@@ -138,8 +137,8 @@ def _place_topics(draft: Draft, flow: str, options: Mapping[str, Entry]) -> None
 
 
 def _patterns(entry: Entry) -> list[str]:
-    """Cut as MirrorMaker 1 does: commas are alternatives, blanks and quotes around it do not
-    count."""
+    """Split patterns as MirrorMaker 1 does: commas separate alternatives, blanks and surrounding
+    quotes do not count."""
     patterns = [part for part in entry.value.replace(" ", "").strip("\"'").split(",") if part]
     if not patterns:
         raise entry.wrong("is empty")

@@ -37,12 +37,10 @@ _START_BESIDE = (
 
 @dataclass(frozen=True)
 class Imported:
-    """A topology document that passes `load_topology`, once each cluster's security block says how
-    to log in; the report about it, and the variables and the Secrets of Kubernetes that it reads:
-    each with its keys.
+    """A topology document that passes `load_topology` once each cluster's security block has a
+    login; its report, and the variables and Kubernetes Secrets that it reads, each with its keys.
 
-    `arrives` are those of the report's notes that say how what arrives is other than by
-    MirrorMaker.
+    `arrives` are the report's notes on records that will arrive differently than with MirrorMaker.
     """
 
     topology: dict[str, Any]
@@ -58,7 +56,7 @@ def import_files(
     beside: bool = False,
 ) -> Imported:
     """Import the files of one replication; with `beside` as a topology that runs beside it. Raises
-    InputError, one sentence that names the file and the key."""
+    InputError that names the file and the key."""
     resources = [strimzi.read_strimzi(file) for file in files if strimzi.is_resource(file)]
     every = [part for file in files if not strimzi.is_resource(file) for part in parts_of(file)]
     every += [("connector", entries) for read in resources for entries in read.connectors]
@@ -114,7 +112,7 @@ def import_files(
 
 
 def _last(entries: Iterable[Entry], report: Report) -> dict[str, Entry]:
-    """Of keys given several times in a file the last one counts, as it does for Kafka."""
+    """Keep the last of keys given several times in a file, as Kafka does."""
     last: dict[str, Entry] = {}
     for entry in entries:
         if entry.key in last:
@@ -130,7 +128,7 @@ def _last(entries: Iterable[Entry], report: Report) -> dict[str, Entry]:
 
 
 def _merged(settings: Sequence[Settings], report: Report) -> dict[str, Entry]:
-    """Files of one dedicated cluster as one; raises InputError where they contradict each other."""
+    """Merge the files of one dedicated cluster; raises InputError if they contradict each other."""
     merged: dict[str, Entry] = {}
     for entry in (entry for one in settings for entry in one.values()):
         before = merged.setdefault(entry.key, entry)
@@ -154,8 +152,8 @@ def _providers(settings: Iterable[Settings]) -> dict[str, str]:
 def _check(
     document: Mapping[str, Any], incomplete: Collection[str], files: Sequence[SourceFile]
 ) -> None:
-    """Raise InputError for what `load_topology` would refuse, but for security blocks that are
-    incomplete."""
+    """Raise InputError for anything that `load_topology` would refuse, except incomplete security
+    blocks."""
     clusters = {
         alias: {key: value for key, value in cluster.items() if key != "security"}
         if alias in incomplete
@@ -170,8 +168,8 @@ def _check(
 
 
 def _name_heartbeats(document: dict[str, Any], report: Report) -> None:
-    """Where topics keep their names, only those of heartbeats and checkpoints hold the separator:
-    take the dot if they could be read in two ways with the file's own."""
+    """Use a dot as the separator if the file's own makes names of heartbeats and checkpoints
+    ambiguous; where topics keep their names, no others contain it."""
     aliases = frozenset(document["clusters"])
     for flow, own in document["flows"].items():
         settings, alias = {**document.get("defaults", {}), **own}, flow.partition("->")[0]
@@ -195,18 +193,17 @@ def _unset(document: Mapping[str, Any], name: str) -> list[str]:
 
 
 def _keep_groups(document: dict[str, Any], report: Report, maker: str) -> None:
-    """Leave consumer groups alone where MirrorMaker did: moving them is not for a default to begin
-    with.
+    """Do not sync consumer groups where MirrorMaker did not: a default must not begin to move them.
 
-    With flows both ways, a group of the same name that is empty for a moment would be set to the
-    other side's place.
+    With flows both ways, a group that is briefly empty would be set to the position of its namesake
+    on the other side.
     """
     flows = _unset(document, "sync_group_offsets_enabled")
     if not flows:
         return
     defaults = document.setdefault("defaults", {})
     defaults["sync_group_offsets_enabled"] = False
-    document["flows"] = document.pop("flows")  # behind the defaults
+    document["flows"] = document.pop("flows")  # keeps the flows after the defaults
     report.note(
         f"sync_group_offsets_enabled is not set for {', '.join(flows)}: {maker} moves no groups "
         "then, so the topology says false, where mirrorlake's own default is true; set it to true "
@@ -218,7 +215,8 @@ def _keep_groups(document: dict[str, Any], report: Report, maker: str) -> None:
 def _note_arrivals(
     document: Mapping[str, Any], report: Report, committed: Collection[str], beside: bool
 ) -> None:
-    """Say first how what arrives is other than what MirrorMaker brings by the same files."""
+    """Report first how arriving records will differ from those of MirrorMaker with the same
+    files."""
     dirty = [flow for flow in document["flows"] if flow.partition("->")[0] not in committed]
     if dirty:
         report.differs(
@@ -231,7 +229,7 @@ def _note_arrivals(
 
 
 def _note_defaults(document: Mapping[str, Any], report: Report, kind: str) -> None:
-    """Say where MirrorMaker 2's default was in force and ours is now."""
+    """Report settings for which our default replaces MirrorMaker 2's."""
     if kind == "mirrormaker1":
         return
 

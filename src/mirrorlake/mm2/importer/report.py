@@ -1,4 +1,4 @@
-"""What became of every entry: carried over, not needed, or not supported. None is left out."""
+"""What became of every single entry: carried over, not needed, or not supported."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -20,8 +20,8 @@ class _Verdict:
 
 
 class Report:
-    """Collects verdicts while files are read. An entry may have several: it may serve two
-    clusters. What stands in one place of a file has one row, whatever was made of it."""
+    """Collects verdicts while files are read. An entry may have several, as it may serve two
+    clusters; a place in a file has one row."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._verdicts = {entry.place: _Verdict() for entry in entries}
@@ -30,33 +30,33 @@ class Report:
         self.notes: list[str] = []
 
     def carry(self, entry: Entry, to: str) -> None:
-        """Say under which key of the topology the entry's value went on."""
+        """Report the topology key that the entry's value was carried to."""
         _append(self._verdicts[entry.place].to, to)
 
     def skip(self, entry: Entry, reason: str) -> None:
-        """Say why nothing is lost without the entry."""
+        """Report why nothing is lost without the entry."""
         _append(self._verdicts[entry.place].not_needed, reason)
 
     def refuse(self, entry: Entry, reason: str) -> None:
-        """Say why the entry's meaning is lost, and what to do."""
+        """Report why the entry's meaning is lost, and what to do."""
         _append(self._verdicts[entry.place].not_supported, reason)
 
     def follow(self, entry: Entry, other: Entry) -> None:
-        """Say that what becomes of `other` becomes of `entry`, which means the same."""
+        """Report for `entry` what is reported for `other`, which means the same."""
         self._follows.append((entry, other))
 
     def note(self, text: str) -> None:
-        """Say something that concerns no single entry."""
+        """Report something that concerns no single entry."""
         _append(self.notes, text)
 
     def differs(self, text: str) -> None:
-        """Say how what arrives at the target is other than what MirrorMaker brings: that comes
+        """Report how records at the target will differ from MirrorMaker's; these notes come
         first."""
         _append(self.arrives, text)
 
     def as_document(self) -> dict[str, Any]:
-        """Give the report for `--json`: carried, not_needed, not_supported, notes; among these what
-        arrives comes first."""
+        """Return the report for `--json`: carried, not_needed, not_supported, and notes, those of
+        `differs` first."""
         for entry, other in self._follows:
             mine, theirs = self._verdicts[entry.place], self._verdicts[other.place]
             for name in ("to", "not_needed", "not_supported"):

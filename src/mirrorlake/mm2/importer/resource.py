@@ -1,4 +1,4 @@
-"""Resources of Kubernetes as YAML or JSON: fields with the path and the line where each stands."""
+"""Kubernetes resources as YAML or JSON: fields with their path and line."""
 
 import json
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ _NULL = "tag:yaml.org,2002:null"
 
 @dataclass(frozen=True)
 class Field:
-    """A part of a resource; `line`, from 1, is that of its name. Its own parts are made when they
-    are asked for, so that what anchors of YAML repeat is not written out."""
+    """A part of a resource; `line`, from 1, is that of its name. Its own parts are made on demand,
+    so that repeated YAML anchors are not expanded."""
 
     file: str
     path: str
@@ -40,14 +40,14 @@ class Field:
         }
 
     def part(self, *names: str) -> "Field | None":
-        """The field at the end of a path of names, None if it or one before it is not there."""
+        """The field at the end of a path of names, None if any of the path is missing."""
         part: Field | None = self
         for name in names:
             part = part.parts().get(name) if part is not None else None
         return part
 
     def needed(self, name: str) -> "Field":
-        """A field that must be there. Raises InputError."""
+        """A required field. Raises InputError."""
         part = self.part(name)
         if part is None:
             raise self.wrong(f"has no {name}, which Strimzi asks for")
@@ -60,7 +60,7 @@ class Field:
         return [self._part(f"[{at}]", value, value) for at, value in enumerate(self.node.value)]
 
     def text(self) -> str:
-        """A text, number or truth value as Kafka gets it. Raises InputError for anything else."""
+        """A text, number or boolean as Kafka gets it. Raises InputError for anything else."""
         if not isinstance(self.node, yaml.ScalarNode):
             raise self.wrong("must be a string, a number, true or false")
         try:
@@ -70,12 +70,12 @@ class Field:
         return json.dumps(value) if isinstance(value, bool | int | float) else str(self.node.value)
 
     def entry(self, key: str, value: str | None = None) -> Entry:
-        """What the field says, or `value`, as a key of a connector."""
+        """The field's value, or `value`, as an entry for a connector's key."""
         text = (self.text() if value is None else value).strip()
         return Entry(self.file, self.line, key, text, written=self.path)
 
     def wrong(self, problem: str) -> InputError:
-        """Make the error for a field; `problem` must not hold its value."""
+        """Make the error for a field; `problem` must not contain its value."""
         return InputError(f"{self.file}, line {self.line}: {self.path or 'the resource'} {problem}")
 
     def _part(self, name: str, at: yaml.Node, node: yaml.Node) -> "Field":
@@ -84,10 +84,10 @@ class Field:
 
 
 def read_resources(file: SourceFile) -> list[Field]:
-    """Read every resource of a file: several documents, and what a List holds. Raises InputError
-    that names the file, and the line where there is one."""
+    """Read every resource of a file: several documents, and the items of a List. Raises InputError
+    that names the file, and the line if there is one."""
     try:
-        # A blank is as good as a tab between the parts of JSON, and the only one that YAML takes.
+        # JSON allows tabs between its parts, YAML only blanks.
         text = file.data.decode("utf-8-sig")
         loader = yaml.SafeLoader(text.replace("\t", " "))
         roots = []
@@ -110,7 +110,7 @@ def kind_of(resource: Field) -> str:
 
 
 def _listed(root: Field) -> Iterator[Field]:
-    """The resource itself; of a List, as kubectl writes it, all that it holds."""
+    """Yield the resource itself, or the items of a List as kubectl writes it."""
     if not isinstance(root.node, yaml.MappingNode):
         return
     items = root.part("items")

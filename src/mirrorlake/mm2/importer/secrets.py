@@ -1,5 +1,5 @@
-"""Values that must not stand in a topology file: each becomes `${env:NAME}`, or, where
-a Secret of Kubernetes holds it, `${secret:NAME/KEY}`; the report says what to set or to mount."""
+"""Keeps secret values out of a topology file: each becomes `${env:NAME}`, or `${secret:NAME/KEY}`
+if it is in a Kubernetes Secret; the report says what to set or mount."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,8 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Secrets:
-    """Names the environment variables that take the place of secrets. `providers` is provider name
-    -> Java class."""
+    """Names environment variables in place of secrets. `providers` is provider name -> Java
+    class."""
 
     def __init__(self, report: Report, providers: Mapping[str, str]) -> None:
         self._report = report
@@ -42,7 +42,7 @@ class Secrets:
         return {secret: list(keys) for (_, secret), keys in self._mounts.items()}
 
     def note_mounts(self) -> None:
-        """Say where each Secret of Kubernetes has to be mounted, once all are known."""
+        """Report where to mount each Kubernetes Secret, once all are known."""
         for (namespace, secret), keys in self._mounts.items():
             readers = ", ".join(f"{key} for {' and '.join(to)}" for key, to in keys.items())
             where = f"the namespace {namespace}" if namespace else "its own namespace"
@@ -53,8 +53,8 @@ class Secrets:
             )
 
     def hide(self, entry: Entry, value: str | None, alias: str, to: str) -> str:
-        """Give the reference that stands for the secret `clusters.<alias>.<to>`; `value` is None if
-        it is unknown."""
+        """Return the reference for the secret `clusters.<alias>.<to>`; `value` is None if
+        unknown."""
         if value is not None and (mounted := self._mounted(entry, value, f"clusters.{alias}.{to}")):
             return mounted
         if value is not None and (kept := self._own(value)):
@@ -68,12 +68,11 @@ class Secrets:
         return f"${{env:{name}}}"
 
     def show(self, entry: Entry, value: str, alias: str, to: str) -> str:
-        """Give a value that is no secret as it is, unless it holds a reference to something
-        secret."""
+        """Return a non-secret value as it is, unless it contains a reference to a secret."""
         return self.hide(entry, value, alias, to) if "${" in value else value
 
     def _own(self, value: str) -> str | None:
-        """A reference to an environment variable, as mirrorlake writes it, if the value is just
+        """A reference to an environment variable in mirrorlake's form, if the value is exactly
         that."""
         match = _REFERENCE.fullmatch(value)
         if match and match[1] in self._environment and _VARIABLE.fullmatch(match[3]):
@@ -81,8 +80,8 @@ class Secrets:
         return None
 
     def _mounted(self, entry: Entry, value: str, to: str) -> str | None:
-        """References to Secrets of Kubernetes, one a line, as mirrorlake writes them, if the value
-        is nothing else. Raises InputError for Secrets of one name in two namespaces."""
+        """References to Kubernetes Secrets in mirrorlake's form, one a line, if the value is
+        nothing else. Raises InputError for Secrets of one name in two namespaces."""
         lines = [_REFERENCE.fullmatch(line) for line in value.split("\n")]
         matches = [line for line in lines if line and line[1] in self._kubernetes and line[2]]
         if len(matches) < len(lines):

@@ -1,5 +1,5 @@
-"""The `security` block of a cluster, made of the settings of Kafka's Java clients; a login in
-`sasl.jaas.config` is read as Kafka's JaasConfig reads it."""
+"""Makes a cluster's `security` block from the settings of Kafka's Java clients; parses
+`sasl.jaas.config` like Kafka's JaasConfig."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "b": "\b"}
 
 @dataclass(frozen=True)
 class Login:
-    """A login module's class name without its package, and its options, which hold secrets."""
+    """A login module's class name without its package, and its options, which contain secrets."""
 
     module: str
     options: dict[str, str] = dataclass_field(repr=False)
@@ -51,7 +51,7 @@ def parse_jaas(text: str) -> Login:
 
 
 def _tokens(text: str) -> list[tuple[str, bool]]:
-    """Cut into words and signs; the flag says that it is a sign (`=` or `;`)."""
+    """Split into words and signs; the flag marks a sign (`=` or `;`)."""
     tokens, position = [], 0
     while position < len(text):
         match = _TOKEN.match(text, position)
@@ -80,8 +80,7 @@ _MECHANISM, _JAAS = "sasl.mechanism", "sasl.jaas.config"
 _CLIENT_HANDLER = "sasl.client.callback.handler.class"
 _LOGIN_HANDLER = "sasl.login.callback.handler.class"
 _ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
-#: Where Java clients keep what a login needs: options of the login module, and settings since
-#: KIP-1139.
+#: The sources of a login in Java clients: options of the login module, and settings since KIP-1139.
 _PASSWORD_OPTIONS = {"username": "username", "password": "password"}
 _TOKEN_OPTIONS = {"clientId": "client_id", "clientSecret": "client_secret", "scope": "scope"}
 _TOKEN_SETTINGS = {
@@ -91,18 +90,18 @@ _TOKEN_SETTINGS = {
     "sasl.oauthbearer.scope": "scope",
 }
 _SECRET = frozenset({"password", "client_secret"})
-#: How mechanisms may be called (RFC 4422).
+#: The syntax of mechanism names (RFC 4422).
 _NAME = re.compile(r"[A-Z0-9_-]{1,20}")
 _LOGIN_REFRESH = "mirrorlake's clients fetch a new token before the old one ends"
 
 
 class _Impossible(Exception):
-    """Raised when mirrorlake has no such way to log in; the text says why."""
+    """Raised when mirrorlake does not support a way to log in; the text says why."""
 
 
 class SecurityReader:
-    """Makes the block of one cluster; `settings` are the entries that count, by the name the client
-    knows them by."""
+    """Makes the block of one cluster; `settings` are the effective entries by the client's name for
+    them."""
 
     def __init__(
         self, alias: str, settings: Mapping[str, Entry], secrets: Secrets, report: Report
@@ -110,13 +109,12 @@ class SecurityReader:
         self._alias, self._settings = alias, dict(settings)
         self._secrets, self._report = secrets, report
         self._to = f"clusters.{alias}.security"
-        #: Whether the block says how to log in. One that does not is refused by `load_topology`:
-        #: without a block, plain text would be tried.
+        #: Whether the block has a login. `load_topology` refuses one that has not: leaving the
+        #: block out would mean plain text.
         self.is_complete = True
 
     def block(self) -> dict[str, Any] | None:
-        """Give the block, None if none is needed; every setting is accounted for. Raises
-        InputError."""
+        """Return the block, None if none is needed, and report every setting. Raises InputError."""
         if not self._settings:
             return None
         protocol = self._protocol()
@@ -155,7 +153,7 @@ class SecurityReader:
                 self._report.skip(self._settings.pop(name), f"protocol {protocol} never uses it")
 
     def _login(self) -> dict[str, Any]:
-        """Give mechanism and credentials. Raises _Impossible before anything was reported."""
+        """Return mechanism and credentials. Raises _Impossible before anything is reported."""
         given = {name: entry for name, entry in self._settings.items() if name.startswith("sasl.")}
         mechanism = self._mechanism()
         if mechanism not in _MODULES:
@@ -196,7 +194,7 @@ class SecurityReader:
     def _credentials(
         self, given: dict[str, Entry], login: Login | None, by_token: bool
     ) -> dict[str, Any]:
-        """Give the fields of a login: a user with a password, or client credentials (KIP-768).
+        """Return the fields of a login: a user with a password, or client credentials (KIP-768).
         Raises InputError."""
         jaas = given.pop(_JAAS, None)
         options = dict(login.options) if login else {}
@@ -231,8 +229,7 @@ class SecurityReader:
         return keep(entry, value, self._alias, f"security.{field}")
 
     def _unknown(self, field: str, entry: Entry) -> str:
-        """A reference for what stands in another file, or in a JAAS line that is a reference
-        itself."""
+        """A reference for a value in another file, or in a JAAS line that is a reference itself."""
         if entry.key.endswith(_JAAS):
             self._report.carry(entry, f"{self._to}.{field}")
         return self._secrets.hide(entry, None, self._alias, f"security.{field}")

@@ -1,7 +1,8 @@
-"""Strimzi's resource KafkaMirrorMaker2, v1beta2 and v1, as the connectors that its operator makes.
+"""Reads Strimzi's resource KafkaMirrorMaker2, v1beta2 and v1, as the connectors that its operator
+makes.
 
-The rules are those of KafkaMirrorMaker2Connectors in github.com/strimzi/strimzi-kafka-operator:
-a pattern goes on as it is, so several are joined by commas, or within one expression by `|`.
+The rules are those of KafkaMirrorMaker2Connectors in github.com/strimzi/strimzi-kafka-operator: a
+pattern is passed on as it is, so several are joined by commas, or within one expression by `|`.
 """
 
 import re
@@ -30,7 +31,7 @@ _CONNECTORS = {
     "checkpointConnector": "CheckpointConnector",
     "heartbeatConnector": "HeartbeatConnector",
 }
-#: Fields of a mirror and the keys that they become; of two for one key the first counts.
+#: Fields of a mirror and their connector keys; of two fields for one key the first wins.
 _PATTERNS = {
     "topicsPattern": "topics",
     "topicsExcludePattern": "topics.exclude",
@@ -67,7 +68,7 @@ _CONNECTOR_NOT_NEEDED = {
     "alterOffsets": "mirrorlake has its positions in the lake",
 }
 _TARGET_NOT_NEEDED = ("groupId", "configStorageTopic", "offsetStorageTopic", "statusStorageTopic")
-#: Settings of a Connect worker that reach every connector of it.
+#: Settings of a Connect worker that apply to all its connectors.
 _OF_WORKERS = (
     "exactly.once.source.support", "key.converter", "value.converter", "header.converter"
 )  # fmt: skip
@@ -76,8 +77,8 @@ _CLUSTER_FIELDS = ("alias", "bootstrapServers", "config", *SECURITY_FIELDS)
 
 @dataclass
 class Resources:
-    """The connectors of a file's resources, each as its entries, and what no connector has:
-    fields without a counterpart, and fields that mean what another one does."""
+    """The connectors of a file's resources, each as its entries, and fields outside of them:
+    without a counterpart, or with the meaning of another entry."""
 
     connectors: list[list[Entry]] = field(default_factory=list)
     not_needed: list[tuple[Entry, str]] = field(default_factory=list)
@@ -86,13 +87,13 @@ class Resources:
     notes: list[str] = field(default_factory=list)
 
     def entries(self) -> list[Entry]:
-        """Every entry that the report must account for, in the order of the file."""
+        """Every entry that the report must cover, in the order of the file."""
         aside = [*self.not_needed, *self.not_supported, *self.follows]
         every = [entry for one in self.connectors for entry in one] + [entry for entry, _ in aside]
         return sorted(every, key=lambda entry: entry.line or 0)
 
     def tell(self, report: Report) -> None:
-        """Account for what no connector has."""
+        """Report the fields that are in no connector."""
         for entry, why in self.not_needed:
             report.skip(entry, why)
         for entry, why in self.not_supported:
@@ -103,16 +104,16 @@ class Resources:
             report.note(note)
 
     def leave(self, part: Field, why: str) -> None:
-        """Say why nothing is lost without a field."""
+        """Record why nothing is lost without a field."""
         self.not_needed.append((part.entry(part.path, ""), why))
 
     def refuse(self, part: Field, why: str) -> None:
-        """Say why a field's meaning is lost, and what to do."""
+        """Record why a field's meaning is lost, and what to do."""
         self.not_supported.append((part.entry(part.path, ""), why))
 
 
 def is_resource(file: SourceFile) -> bool:
-    """Whether a file holds a resource of Strimzi that runs MirrorMaker, or might."""
+    """Whether a file contains a Strimzi resource that runs MirrorMaker, or might."""
     kinds = (match[1].decode() for match in _KIND.finditer(file.data))
     return b"apiVersion" in file.data and any(kind in _KINDS for kind in kinds)
 
@@ -178,7 +179,7 @@ class _Maker:
                 self._read.refuse(part, UNKNOWN)
 
     def finish(self) -> None:
-        """Account for what is not of a mirror."""
+        """Report the fields that belong to no mirror."""
         for alias, cluster in self._clusters.items():
             if alias not in self._used:
                 self._read.leave(cluster, "no mirror reads it or writes to it")
@@ -189,7 +190,7 @@ class _Maker:
                 self._read.refuse(part, _NOT_SUPPORTED.get(name, UNKNOWN))
 
     def _end(self, mirror: Field, side: str, name: str, cluster: Field | None) -> list[Entry]:
-        """The entries of a mirror's source or target; `cluster` is there since v1."""
+        """The entries of a mirror's source or target; `cluster` is given since v1."""
         if cluster is None:
             alias = mirror.needed(name)
             if (cluster := self._clusters.get(alias.text())) is None:
@@ -219,7 +220,8 @@ class _Maker:
         return entries
 
     def _cluster_config(self, side: str, key: str, part: Field) -> list[Entry]:
-        """What a key of a cluster's config is to a connector: the target's is the worker's too."""
+        """The entries that a key of a cluster's config means for a connector: the target's config
+        is the worker's too."""
         if side == "source" or is_security(key):
             return [part.entry(f"{side}.cluster.{key}")]
         if key.startswith("producer."):
@@ -251,8 +253,7 @@ class _Maker:
         parts = connector.parts()
         config = parts["config"].parts() if "config" in parts else {}
         own = [part.entry(key) for key, part in config.items()]
-        # Since v1 a connector's own config is laid over what is known of the clusters; before, the
-        # other way about.
+        # Since v1 a connector's own config overrides the clusters' settings; before, the reverse.
         layers = [*ends, *own] if self._spec.part("target") else [*own, *ends]
         entries = {"connector.class": connector.entry("connector.class", f"{_CLASS}{kind}")}
         for entry in (*layers, *patterns.values()):

@@ -1,5 +1,5 @@
-"""How a cluster of a KafkaMirrorMaker2 is reached, in the settings of Kafka's clients: what
-Strimzi's operator writes into the connectors, with its references to Secrets."""
+"""Turns the security of a KafkaMirrorMaker2's cluster into Kafka client settings, with references
+to Secrets, as Strimzi's operator writes them into connectors."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ _PASSWORDS = {
     "scram-sha-256": ("SCRAM-SHA-256", "scram.ScramLoginModule"),
     "scram-sha-512": ("SCRAM-SHA-512", "scram.ScramLoginModule"),
 }
-#: Fields of the type oauth, which v1 has no more, and Kafka's own settings for them (KIP-1139).
+#: Fields of the type oauth, which v1 dropped, and Kafka's own settings for them (KIP-1139).
 _TOKENS = {
     "tokenEndpointUri": "sasl.oauthbearer.token.endpoint.url",
     "clientId": "sasl.oauthbearer.client.credentials.client.id",
@@ -27,7 +27,7 @@ _TOKENS = {
 }
 _NO_TOKEN_FIELD = "mirrorlake asks for a token by a client's id and secret, and has no such setting"
 _TOKEN_CA = "the token endpoint's certificate is checked against the system's authorities"
-#: The key of a cluster's certificate in the Secrets that Strimzi makes of its clusters.
+#: The key of the CA certificate in the Secrets that Strimzi makes for its clusters.
 _CA = "ca.crt"
 _PATTERN = (
     "a pattern cannot be referred to: {taken}; write ${{secret:{secret}/KEY}} into ca_file for "
@@ -37,8 +37,8 @@ _PATTERN = (
 
 @dataclass
 class Secured:
-    """`entries` are settings of a client; `same` are fields that mean what an entry does;
-    `refused` are fields without a counterpart, each with the reason."""
+    """`entries` are client settings; `same` are fields with the meaning of an entry; `refused` are
+    fields without a counterpart, with the reason."""
 
     entries: list[Entry] = field(default_factory=list)
     same: list[tuple[Field, Entry]] = field(default_factory=list)
@@ -46,8 +46,8 @@ class Secured:
 
 
 def security_entries(cluster: Field, namespace: str) -> Secured:
-    """Read `tls` and `authentication` of a cluster. Raises InputError for what Strimzi itself would
-    not accept."""
+    """Read `tls` and `authentication` of a cluster. Raises InputError for input that Strimzi itself
+    would not accept."""
     return _Security(cluster, namespace).read()
 
 
@@ -74,7 +74,7 @@ class _Security:
         return self._read
 
     def _authentication(self, login: Field) -> bool:
-        """Whether clients log in by SASL."""
+        """Read the login; return whether it is by SASL."""
         kind = login.needed("type")
         if kind.text() == "tls":
             self._certificate_and_key(login, kind)
@@ -85,7 +85,7 @@ class _Security:
         elif kind.text() == "custom":
             return self._custom(login, kind)
         else:
-            # a mechanism that is not known has the topology refused; none would be no login
+            # the topology is refused for an unknown mechanism; without one there would be no login
             self._add(kind, "sasl.mechanism", kind.text())
             self._others(login, why="mirrorlake does not know this type of login")
         return kind.text() != "tls"
@@ -129,7 +129,8 @@ class _Security:
         return by_sasl
 
     def _certificate(self, one: Field) -> Iterator[str]:
-        """References to one of the trusted certificates; a pattern stands for the usual key."""
+        """References to one trusted certificate; a pattern that matches the usual key means that
+        key."""
         secret = one.needed("secretName").text()
         pattern, name = one.part("pattern"), one.part("certificate")
         if pattern is not None and set("*?[{") & set(pattern.text()):
@@ -147,7 +148,7 @@ class _Security:
         return self._reference(part.needed("secretName").text(), part.needed(name).text())
 
     def _reference(self, secret: str, key: str) -> str:
-        """A reference as Strimzi's operator writes it, which `Secrets` knows."""
+        """A reference as Strimzi's operator writes it, which `Secrets` parses."""
         return f"${{strimzisecrets:{self._namespace}/{secret}:{key}}}"
 
     def _add(self, part: Field, key: str, value: str) -> Entry:

@@ -1,5 +1,5 @@
-"""TLS settings of Java clients as PEM files. librdkafka reads no Java key store: the report gives
-the command."""
+"""Turns TLS settings of Java clients into PEM files. librdkafka reads no Java key stores; the
+report gives the command to convert one."""
 
 import re
 import shlex
@@ -30,7 +30,7 @@ _NOT_SUPPORTED = {
 def read_tls(
     alias: str, settings: Mapping[str, Entry], secrets: Secrets, report: Report
 ) -> dict[str, Any]:
-    """Give the TLS fields of `clusters.<alias>.security`, and account for every `ssl.*` setting."""
+    """Return the TLS fields of `clusters.<alias>.security`, and report every `ssl.*` setting."""
     return _Tls(alias, dict(settings), secrets, report).fields()
 
 
