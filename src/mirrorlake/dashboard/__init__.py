@@ -1,2 +1,1 @@
-"""The SQL dashboard of the bundle, shown on a local page: the same file, the same queries, the lake
-beside it."""
+"""The bundle's SQL dashboard on a local page: the same file and queries, on the given lake."""

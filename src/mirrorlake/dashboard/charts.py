@@ -1,8 +1,8 @@
-"""Widgets as Vega-Lite charts, drawn up by Altair. Pure: a spec holds no data; the page fills its
+"""Widgets as Vega-Lite charts, made by Altair. Pure: a spec contains no data; the page fills its
 data set `rows`.
 
-The page evaluates a widget's query; a row that reaches the chart has the query's fields as c0, c1,
-... in their order, since Vega reads dots and brackets within names as paths.
+The page evaluates a widget's query; rows reach the chart with the query's fields named c0, c1, ...
+in order, since Vega reads dots and brackets in names as paths.
 """
 
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from mirrorlake.dashboard.expressions import parse_expression
 from mirrorlake.dashboard.parts import Query
 from mirrorlake.dashboard.specs import ChartSpec, ComboSpec, HeatmapSpec, PieSpec, XYSpec
 
-#: Functions that the page registers: they write numbers and times as its counters and tables do.
+#: Functions that the page registers: they format numbers and times as in its counters and tables.
 QUANTITY, INSTANT, CLOCK = "quantity", "instant", "clock"
-#: The width of a bar that stands for a span of time.
+#: The width of a bar that covers a span of time.
 _TIME_UNITS = {
     "MINUTE": "utcyearmonthdatehoursminutes",
     "HOUR": "utcyearmonthdatehours",
@@ -28,7 +28,7 @@ _NO_FORMAT = Format(type="number")
 
 @dataclass(frozen=True)
 class _Columns:
-    """Where the fields of a query are in a row, and the time units of those that are truncated."""
+    """The column of each field of a query in a row, and the time units of truncated fields."""
 
     names: dict[str, str]
     units: dict[str, str]
@@ -48,7 +48,7 @@ def chart(spec: ChartSpec, query: Query) -> dict[str, Any]:
     else:
         drawn = _xy(spec, columns)
     drawn = drawn.properties(width="container", height="container", data=alt.NamedData(name="rows"))
-    # the specs of the dashboard are checked by a test: it takes half of the time
+    # a test validates the dashboard's specs; doing it here would take half of the time
     document: dict[str, Any] = drawn.to_dict(validate=False)
     document.pop("config", None)  # the page's theme decides
     return document
@@ -61,7 +61,7 @@ def _xy(spec: XYSpec, columns: _Columns) -> Any:
     order: Any = alt.Undefined
     if isinstance(made.y, Series):
         base = _folded(base, made.y, columns)
-        order = alt.Order("rank", type="quantitative")  # the first of them lies at the bottom
+        order = alt.Order("rank", type="quantitative")  # the first one at the bottom
         y = _axis(alt.Y, "value", scale=made.y.scale, axis=made.y.axis, written=made.y.format)
         order_of_names = [series.displayName for series in made.y.fields]
         color = alt.Color("series", type="nominal", sort=order_of_names, title=None)
@@ -74,7 +74,7 @@ def _xy(spec: XYSpec, columns: _Columns) -> Any:
     if spec.widgetType == "line":
         return _lines(base, x, y, color, tips)
     if spec.widgetType == "area":
-        # nothing came through: not half of what came before and after
+        # no row means nothing came through, not an interpolated value
         y["impute"] = alt.ImputeParams(value=0)
         return base.mark_area(opacity=0.7, line=True).encode(
             x=x, y=y, color=color, order=order, tooltip=tips
@@ -84,7 +84,7 @@ def _xy(spec: XYSpec, columns: _Columns) -> Any:
 
 
 def _lines(base: Any, x: Any, y: Any, color: Any, tips: list[Any]) -> Any:
-    """Lines, and the point under the pointer."""
+    """Lines, with the point nearest to the pointer."""
     near = alt.selection_point(nearest=True, on="pointerover", clear="pointerout", empty=False)
     shown = alt.when(near).then(alt.value(1)).otherwise(alt.value(0))
     lines = base.mark_line(strokeWidth=2, clip=True)
@@ -95,7 +95,7 @@ def _lines(base: Any, x: Any, y: Any, color: Any, tips: list[Any]) -> Any:
 
 
 def _offset(spec: XYSpec, columns: _Columns) -> dict[str, Any]:
-    """What puts bars of one category side by side; without it they are stacked."""
+    """The encoding that puts bars of one category side by side; without it they are stacked."""
     color = spec.encodings.color
     if color is None or spec.mark is None or spec.mark.layout == "stack":
         return {}
@@ -149,8 +149,7 @@ def _combo(spec: ComboSpec, columns: _Columns) -> Any:
 
 
 def _folded(base: Any, side: Series, columns: _Columns) -> Any:
-    """Several fields of a row as several rows with `series` (the name that people read) and
-    `value`."""
+    """Fold several fields of a row into rows with `series` (the display name) and `value`."""
     names = {columns.names[series.fieldName]: series.displayName for series in side.fields}
     text = "{" + ", ".join(f"{column}: {_quoted(name)}" for column, name in names.items()) + "}"
     ranks = "{" + ", ".join(f"{column}: {rank}" for rank, column in enumerate(names)) + "}"
@@ -254,7 +253,8 @@ def _written(written: Format | None) -> dict[str, Any]:
 
 
 def _on_axis(written: Format | None) -> dict[str, Any]:
-    """The format of numbers on an axis: halves are shown, lest two ticks say the same number."""
+    """The format of numbers on an axis: at least one decimal place, lest two ticks show the same
+    number."""
     made = _written(written)
     places = made.get("decimalPlaces", {}).get("places", 2)
     return {**made, "decimalPlaces": {"type": "max", "places": max(1, places)}}

@@ -1,5 +1,5 @@
-"""The rows behind the dashboard: each data set's query is run read-only, bounded, and only when
-there is news."""
+"""The rows behind the dashboard: each data set's query is run read-only, bounded, and only if its
+tables have new commits."""
 
 import json
 import logging
@@ -23,21 +23,21 @@ from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.reader import Reader as LakeReader
 
-#: A data set with more rows than this is cut: the newest stay where there is a column of time.
+#: A data set with more rows than this is cut: to the newest, if there is a time column.
 MAX_ROWS = 20_000
 
 logger = logging.getLogger(__name__)
 
 
-#: The newest commits of a query's tables; None where that cannot be known.
+#: The newest commits of a query's tables; None if unknown.
 DataVersion = tuple[tuple[str, int], ...] | None
 
 
 def data_version(newest: Callable[[str], int] | None, query: str) -> DataVersion:
-    """The mark of a query, by the newest commits of tables (None in a catalog): one whose tables
-    have no new commits gives what it gave, unless it depends on the time. Which tables it reads is
-    known by their names in its text, and in that of the views that it names: a word too many only
-    means one more read."""
+    """The version of a query's data, from the newest commits of its tables (`newest` is None in a
+    catalog): with the same commits it returns the same rows, unless it depends on the time. Tables
+    are found by their names in its text and in that of its views; a false match only costs one more
+    read."""
     words = _words(query)
     if newest is None or "current_timestamp" in words:
         return None
@@ -45,15 +45,15 @@ def data_version(newest: Callable[[str], int] | None, query: str) -> DataVersion
 
 
 def newest_of(directory: Place | None) -> Callable[[str], int] | None:
-    """Gives the newest commits of tables of the lake in `directory`, each asked for once; None in a
-    catalog."""
+    """A function that returns the newest commit of a table in `directory`, reading each once; None
+    in a catalog."""
     if directory is None:
         return None
     return cache(lambda table: DeltaLog(directory / table).newest())
 
 
 def _words(text: str) -> set[str]:
-    """The words of a text, and of the views that it names: later ones are made of earlier ones."""
+    """The words of a text and of the views that it names; later views use earlier ones."""
     words = set(re.findall(r"\w+", text))
     for view in reversed(VIEWS):
         if view in words:
@@ -62,7 +62,7 @@ def _words(text: str) -> set[str]:
 
 
 def check_query(dataset: Dataset) -> None:
-    """Refuse what is not one query. Raises InputError.
+    """Refuse anything but a single query. Raises InputError.
 
     For a clear sentence only: `bounded` puts the text where Spark's grammar allows nothing but a
     query.
@@ -74,20 +74,19 @@ def check_query(dataset: Dataset) -> None:
 
 
 def bounded(dataset: Dataset, time_column: str | None, rows: int) -> str:
-    """The statement that is run: the data set's query as a subquery, cut after `rows` rows and one
-    more."""
+    """The statement to run: the data set's query as a subquery, with at most `rows` + 1 rows."""
     newest = "" if time_column is None else f"\nORDER BY `{time_column}` DESC"
     return f"SELECT * FROM (\n{dataset.query}\n){newest}\nLIMIT {rows + 1}"
 
 
 def read_data(lake: LakeReader, dashboard: Dashboard, rows: int = MAX_ROWS) -> dict[str, Any]:
-    """Run all queries, once: see `Reader`."""
+    """Run all queries once: see `DashboardReader`."""
     return DashboardReader(lake, dashboard, rows).read()
 
 
 class DashboardReader:
-    """Reads a dashboard's data sets from a lake, again and again; those whose tables have no news
-    are not run again."""
+    """Reads a dashboard's data sets from a lake, repeatedly; skips queries whose tables have no new
+    commits."""
 
     def __init__(self, lake: LakeReader, dashboard: Dashboard, rows: int = MAX_ROWS) -> None:
         self._lake = lake
@@ -99,7 +98,7 @@ class DashboardReader:
         """Returns {"at": ms, "seconds", "datasets": {name: {"columns", "rows", "cut"}}}.
 
         Rows are lists; times are ms since 1970 in UTC; `cut` says that there were more rows. Raises
-        InputError for what is not one query, LakeError for a query that cannot be run.
+        InputError for anything but a single query, LakeError for a query that cannot be run.
         """
         began = time.monotonic()
         self._lake.refresh()
@@ -147,7 +146,7 @@ def _type(kind: pa.DataType) -> str:
 
 
 def _plain(column: pa.ChunkedArray) -> list[Any]:
-    """As JSON can say it: times in ms, decimals as floating point, null for what is no number."""
+    """Values for JSON: times in ms, decimals as floating point, null for NaN and infinity."""
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("ms", tz=column.type.tz), safe=False).cast(pa.int64())
     elif pa.types.is_decimal(column.type):
@@ -158,16 +157,15 @@ def _plain(column: pa.ChunkedArray) -> list[Any]:
     return values
 
 
-#: Reading takes at most one part of so many of the time, whatever interval was asked for.
+#: Reading takes at most 1/SHARE of the time, whatever the interval.
 SHARE = 4
 
 
 class Snapshots:
-    """What the page is answered with: read again when a browser asks and the last answer is old
-    enough.
+    """The page's data, read again when a browser asks and the last answer is old enough.
 
-    While no browser asks, nothing is read but the first answer. Many lookers share one answer, and
-    one reader works at a time.
+    Without a browser only the first answer is read. Browsers share one answer, and one reader works
+    at a time.
     """
 
     def __init__(
@@ -184,13 +182,13 @@ class Snapshots:
         self._read_again_at = 0.0
 
     def begin(self) -> None:
-        """Read the first answer meanwhile. What that fails with, the first browser that asks is
-        told by its own reading."""
-        # whose thread is waited for at the end, as those of the server: it may be in DuckDB
+        """Read the first answer in the background. If that fails, the first browser's own read
+        reports the error."""
+        # not a daemon thread, like the server's: the process must not end while one is in DuckDB
         ThreadPoolExecutor(1, "the first rows of the dashboard").submit(self.newest)
 
     def newest(self) -> bytes:
-        """The JSON document, at most `seconds` old unless reading takes long. Raises LakeError."""
+        """The JSON document, at most `seconds` old unless reading is slow. Raises LakeError."""
         with self._use:
             if self._answer is None or self._now() >= self._read_again_at:
                 began = self._now()
@@ -202,7 +200,7 @@ class Snapshots:
 
 
 def to_json(document: object) -> bytes:
-    """As compact JSON that may stand within a page's script: no letter of it can end the script."""
+    """Compact JSON that is safe inside a page's script: no character of it can end the script."""
     text = json.dumps(
         document, separators=(",", ":"), ensure_ascii=False, default=str, allow_nan=False
     )

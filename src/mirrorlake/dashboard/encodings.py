@@ -1,5 +1,5 @@
-"""What a widget of a .lvdash.json file shows of its query's fields: axes, colours, numbers,
-columns. Pure."""
+"""How a widget of a .lvdash.json file encodes its query's fields: axes, colours, numbers, columns.
+Pure."""
 
 from typing import Literal
 
@@ -29,7 +29,7 @@ class Format(Part):
 
 
 class Operand(Part):
-    """What a value is compared with."""
+    """The operand of a comparison."""
 
     type: Literal["data-value"]
     value: str
@@ -50,7 +50,7 @@ class ThemeColor(Part):
 
 
 class CounterRule(Part):
-    """A counter's colour. The first rule that holds counts."""
+    """A counter's colour. The first rule that holds applies."""
 
     condition: Condition
     color: str
@@ -63,7 +63,7 @@ class CounterStyle(Part):
 
 
 class CellRule(Part):
-    """A cell's colour. The first rule that holds counts."""
+    """A cell's colour. The first rule that holds applies."""
 
     condition: Condition
     foregroundColor: ThemeColor
@@ -77,8 +77,7 @@ class CellStyle(Part):
 
 
 class Sort(Part):
-    """What categories are sorted by: the values on the other axis, rising or (`-reversed`)
-    falling."""
+    """The order of categories: by the values on the other axis, rising or (`-reversed`) falling."""
 
     by: Literal["x", "y", "x-reversed", "y-reversed"]
 
@@ -91,7 +90,7 @@ class Mapping(Part):
 
 
 class Scale(Part):
-    """What kind of values a channel shows."""
+    """The kind of values on a channel."""
 
     type: Literal["temporal", "quantitative", "categorical"]
     sort: Sort | None = None
@@ -106,7 +105,7 @@ class Axis(Part):
 
 
 class Named(Part):
-    """A field of the query, under the name that people read."""
+    """A field of the query and its display name."""
 
     fieldName: str
     displayName: str

@@ -1,7 +1,7 @@
-"""The expressions that a widget's field may be, taken apart. Pure.
+"""Parses the expressions allowed in a widget's fields. Pure.
 
 A backticked column; SUM, AVG, MIN, MAX or COUNT of one; COUNT(`*`); COUNT(DISTINCT ...); DATE_TRUNC
-to a unit. Whatever needs more belongs into a view.
+to a unit. Anything more belongs in a view.
 """
 
 import re
@@ -19,8 +19,8 @@ _TRUNC = re.compile(rf'DATE_TRUNC\("(?P<unit>MINUTE|HOUR|DAY)", {_COLUMN}\)')
 
 @dataclass(frozen=True)
 class FieldPlan:
-    """One field: what is done with which column. `unit` is MINUTE, HOUR or DAY for `trunc`; the
-    column of COUNT(`*`) is `*`."""
+    """One field: an operation on a column. `unit` is MINUTE, HOUR or DAY for `trunc`; the column of
+    COUNT(`*`) is `*`."""
 
     kind: Kind
     column: str
@@ -28,8 +28,7 @@ class FieldPlan:
 
 
 def parse_expression(text: str) -> FieldPlan:
-    """Take an expression apart. Raises ValueError, with a sentence, for one that is none of
-    ours."""
+    """Parse an expression. Raises ValueError, with a sentence, for an unknown one."""
     if match := _PLAIN.fullmatch(text):
         return FieldPlan("plain", match["column"])
     if match := _DISTINCT.fullmatch(text):

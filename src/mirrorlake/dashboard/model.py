@@ -1,7 +1,7 @@
-"""The dashboard's file, read and checked. An error names the widget that cannot be shown, and why.
+"""Reads and checks the dashboard's file. An error names the widget that cannot be shown, and why.
 
-What is checked beyond the types is the law that makes a widget show data: each `fieldName` of a
-widget's encodings is the `name` of a field of its query.
+Beyond types it checks the rule without which a widget shows no data: each `fieldName` in a widget's
+encodings is the `name` of a field of its query.
 """
 
 import json
@@ -18,7 +18,7 @@ from mirrorlake.dashboard.parts import Dataset, Page, Query, UiSettings, Widget
 from mirrorlake.dashboard.specs import FilterSpec, RangeFilterSpec
 from mirrorlake.errors import InputError
 
-#: Columns of the grid that GRID_V1 means.
+#: Columns of the grid GRID_V1.
 COLUMNS = 12
 _FILE = "replication.lvdash.json"
 
@@ -37,7 +37,7 @@ class Dashboard(Part):
                 yield placed.widget
 
     def time_columns(self) -> dict[str, str]:
-        """By dataset, the column that a filter by time acts on."""
+        """The column that a time filter acts on, by dataset."""
         return {
             dataset: column
             for widget in self.widgets()
@@ -47,8 +47,7 @@ class Dashboard(Part):
 
 
 def plan_fields(widget: Widget, query: Query) -> dict[str, FieldPlan]:
-    """What each field of a query is, by name. Raises InputError for an expression that is not
-    known."""
+    """The plans of a query's fields, by name. Raises InputError for an unknown expression."""
     plans = {}
     for query_field in query.fields:
         try:
@@ -75,9 +74,9 @@ def filter_targets(widget: Widget) -> list[tuple[str, str]]:
 
 
 def load_dashboard(text: str | None = None) -> Dashboard:
-    """The dashboard of a file's text, by default of the one that the bundle deploys.
+    """Load the dashboard from a file's text, by default from the bundle's file.
 
-    Raises InputError, with the widget's name, for what cannot be shown as Databricks would.
+    Raises InputError, with the widget's name, if it cannot be shown as on Databricks.
     """
     content = shipped_text() if text is None else text
     try:
@@ -89,7 +88,7 @@ def load_dashboard(text: str | None = None) -> Dashboard:
 
 
 def shipped_text() -> str:
-    """The file of the bundle: in the package, where it was installed from a wheel, else in the
+    """The text of the bundle's file: from the package if installed from a wheel, else from the
     checkout."""
     packaged = files("mirrorlake.dashboard") / _FILE
     if packaged.is_file():
@@ -124,7 +123,7 @@ def _check(dashboard: Dashboard) -> None:
 
 
 def _hold_law(widget: Widget, queries: dict[str, Query]) -> None:
-    """Each fieldName is the name of a field of the query that it is about."""
+    """Check that each fieldName is the name of a field of its query."""
     spec = widget.spec
     if isinstance(spec, FilterSpec):
         for filter_field in spec.encodings.fields:
@@ -148,7 +147,7 @@ def _hold_law(widget: Widget, queries: dict[str, Query]) -> None:
 
 
 def field_names(encodings: Any) -> Iterator[str]:
-    """Every fieldName within an encoding, however deep."""
+    """Yield every fieldName in an encoding, at any depth."""
     if isinstance(encodings, dict):
         if "fieldName" in encodings:
             yield encodings["fieldName"]
@@ -169,7 +168,7 @@ def _wrong(widget: Widget, why: str) -> InputError:
 
 
 def _sentence(content: str, error: ValidationError) -> str:
-    """The first thing that is wrong, with the name of the widget or dataset that it is in."""
+    """The first error, with the name of its widget or dataset."""
     first = error.errors()[0]
     place: Any = None
     name = ""

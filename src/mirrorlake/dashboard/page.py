@@ -1,5 +1,4 @@
-"""The page as one document: the dashboard's widgets, Vega's scripts and our own, and nothing from
-elsewhere."""
+"""The page as one self-contained document: the dashboard's widgets, Vega's scripts and our own."""
 
 import base64
 import hashlib
@@ -24,18 +23,18 @@ from mirrorlake.dashboard.specs import (
 
 _SCRIPTS = ("format.js", "query.js", "theme.js", "widgets.js", "filters.js", "page.js")
 TITLE = "mirrorlake"
-#: What of Vega's scripts our own may call.
+#: The part of Vega's scripts that our own may call.
 _EMBED = "window.vegaEmbed = vegaEmbed;"
 
 
 def render(
     dashboard: Dashboard, data: dict[str, Any] | None, refresh: float | None, place: str
 ) -> str:
-    """The page. With `data` it shows just that, for ever; without, it asks /data.json every
-    `refresh` seconds.
+    """Render the page. With `data` it shows just that; without, it asks /data.json every `refresh`
+    seconds.
 
-    `place` says which lake it shows. The page's own policy lets it load nothing, and run nothing
-    but its own scripts.
+    `place` names the lake that it shows. The page's content security policy lets it load nothing
+    from elsewhere and run only its own scripts.
     """
     state = {"dashboard": document(dashboard), "data": data, "refresh": refresh, "place": place}
     css, scripts = _static("page.css"), [_vega(), _own_script(state)]
@@ -59,15 +58,14 @@ def render(
 
 
 def _vega() -> str:
-    """Vega's scripts, which are those of a version; to make them takes a second of CPU."""
+    """Vega's scripts, cached by version; making them takes a second of CPU."""
     made_of = f"{version('vl-convert-python')} {_EMBED}"
     name = hashlib.sha256(made_of.encode()).hexdigest()[:16]
     return cached_text(f"dashboard/{name}.js", lambda: vl_convert.javascript_bundle(_EMBED))
 
 
 def document(dashboard: Dashboard) -> dict[str, Any]:
-    """The dashboard as the page's script reads it: widgets with what to compute and how to draw
-    it."""
+    """The dashboard for the page's script: widgets with what to compute and how to draw it."""
     shown = [page for page in dashboard.pages if page.pageType == "PAGE_TYPE_CANVAS"]
     filters = [
         placed.widget

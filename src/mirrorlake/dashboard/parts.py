@@ -1,8 +1,8 @@
-"""The parts of a .lvdash.json file, typed: what of Databricks' format (AI/BI dashboards, 12
-columns) we use. Pure.
+"""The typed parts of a .lvdash.json file: the subset of Databricks' format (AI/BI dashboards, 12
+columns) that we use. Pure.
 
-Names are the file's. A key, a widget type or a version that is not written down here is an error,
-so that a widget is never drawn in part.
+Names are the file's. An unknown key, widget type or version is an error, so that no widget is drawn
+in part.
 """
 
 from typing import Literal
@@ -14,7 +14,7 @@ from mirrorlake.dashboard.specs import Spec
 
 
 class Dataset(Part):
-    """One query; `queryLines` are joined with nothing between."""
+    """One query; `queryLines` are joined without separator."""
 
     name: str
     displayName: str
@@ -41,8 +41,8 @@ class Order(Part):
 
 
 class Query(Part):
-    """What a widget takes from a dataset: raw rows if `disaggregated`, else groups by the fields
-    that are no aggregates."""
+    """The data of a widget from a dataset: raw rows if `disaggregated`, else groups by the fields
+    that are not aggregates."""
 
     datasetName: str
     fields: tuple[QueryField, ...]
@@ -58,8 +58,8 @@ class NamedQuery(Part):
 
 
 class Lines(Part):
-    """The text of a text widget, concatenated. Of Markdown, a heading with # and paragraphs are
-    shown."""
+    """The text of a text widget, concatenated. The supported Markdown is a heading with # and
+    paragraphs."""
 
     lines: tuple[str, ...]
 
@@ -100,7 +100,7 @@ class Page(Part):
 
 
 class Shades(Part):
-    """A colour by day and by night."""
+    """A colour in light and in dark mode."""
 
     light: str
     dark: str
@@ -119,6 +119,6 @@ class Theme(Part):
 
 
 class UiSettings(Part):
-    """How it looks."""
+    """The appearance."""
 
     theme: Theme

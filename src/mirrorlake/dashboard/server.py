@@ -1,4 +1,4 @@
-"""The page on a port of this machine, for browsers of this machine."""
+"""Serves the page on a local port, for browsers on this machine."""
 
 import logging
 from collections.abc import Callable
@@ -14,15 +14,15 @@ logger = logging.getLogger(__name__)
 
 
 class DashboardServer(ThreadingHTTPServer):
-    """Answers / with the page and /data.json with the newest rows; nothing else, and only GET and
+    """Serves the page at / and the newest rows at /data.json; nothing else, and only GET and
     HEAD."""
 
-    # ending waits for a read in flight: the interpreter cannot end beneath it
+    # the end waits for a read in flight: the interpreter must not shut down under it
     daemon_threads = False
 
     def __init__(self, page: str, newest: Callable[[], bytes], port: int) -> None:
-        """Listen; port 0 is any free one. The page may be another one by the time that it answers.
-        Raises InputError when the port is taken."""
+        """Listen; port 0 takes a free one. `page` may be replaced later. Raises InputError when the
+        port is taken."""
         self.page = page.encode()
         self.newest = newest
         try:
@@ -35,7 +35,7 @@ class DashboardServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """The page's address."""
         return f"http://{ADDRESS}:{self.server_port}/"
 
 
@@ -51,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _response(self) -> tuple[HTTPStatus, str, bytes]:
         port = self.server.server_port
-        # A page of elsewhere whose name was made to lead here (DNS rebinding) still says its own
+        # DNS rebinding: a foreign page whose name resolves to this machine still sends its own
         # name.
         if self.headers.get("Host") not in (f"{ADDRESS}:{port}", f"localhost:{port}"):
             return HTTPStatus.FORBIDDEN, "text/plain", b"this page is only for this machine\n"
@@ -79,5 +79,5 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say requests where other messages go."""
+        """Log requests with our logger."""
         logger.debug(format, *args)

@@ -1,4 +1,4 @@
-"""The kinds of widgets of a .lvdash.json file, each in the one version that is understood. Pure."""
+"""The kinds of widgets of a .lvdash.json file, each in the one supported version. Pure."""
 
 from typing import Annotated, Literal
 
@@ -31,13 +31,13 @@ class RangeOfTime(Part):
 
 
 class DefaultRange(Part):
-    """What is chosen when the page opens."""
+    """The range selected when the page opens."""
 
     range: RangeOfTime
 
 
 class RangeSelection(Part):
-    """What is chosen."""
+    """The selection."""
 
     defaultSelection: DefaultRange
 
@@ -52,7 +52,7 @@ class Frame(Part):
 
 
 class Mark(Part):
-    """How bars of one place stand to each other."""
+    """The layout of bars at one place."""
 
     layout: Literal["group", "stack"]
 

@@ -1,1 +1,1 @@
-"""What a running process says of itself to Prometheus, and to probes (docs/metrics.md)."""
+"""Metrics of a running process for Prometheus and OTLP, and its probes (docs/metrics.md)."""

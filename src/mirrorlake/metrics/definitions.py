@@ -1,6 +1,6 @@
-"""The metrics that a run serves (docs/metrics.md): names, labels and what each says. Pure.
+"""The metrics that a run publishes (docs/metrics.md): names, labels and descriptions. Pure.
 
-Names are `mirrorlake_…` in base units; counters end in `_total` and begin at 0 with the process.
+Names are `mirrorlake_…` in base units; counters end in `_total` and start at 0 with the process.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ PARTITION = ("flow", "topic", "partition")
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: its full name, the labels of its series, and what it says."""
+    """A metric: its full name, the labels of its series, and its description."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]

@@ -1,5 +1,5 @@
-"""What is known of a running process at one moment: what its threads reported, how they are, and
-what the topology file says of its flows. Pure."""
+"""A snapshot of a running process: what its threads reported, their states, and its flows' settings
+in the topology file. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from mirrorlake.metrics.histogram import Histogram
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: A consumer group at one partition of a topic of the flow's source.
+#: A consumer group, and a topic and partition of the flow's source.
 GroupPartition = tuple[str, str, int]
 
 
@@ -21,16 +21,16 @@ class Volume:
     bytes: int = 0
 
     def plus(self, other: "Volume") -> "Volume":
-        """Both together."""
+        """The sum of both."""
         return Volume(self.records + other.records, self.bytes + other.bytes)
 
 
 @dataclass(frozen=True)
 class PartitionSample:
-    """Where a partition was when it was sampled last. Ends are next offsets, None at a target that
-    has none; times are seconds since 1970. `stalled_since` is since when records wait and it has
-    not moved, by this process or earlier ones; `transaction_since` since when a transaction is open
-    at the source, in front of what is to be mirrored."""
+    """The newest sample of a partition. Ends are exclusive offsets, None at a target without one;
+    times are seconds since 1970. `stalled_since`: since when the partition has not moved although
+    records wait, as seen by this process or earlier ones. `transaction_since`: since when a
+    transaction has been open at the source before the records to mirror."""
 
     lag_records: int
     lag_seconds: float
@@ -43,8 +43,8 @@ class PartitionSample:
 
 @dataclass
 class FlowFacts:
-    """What was reported of one flow. Topics are the source's. `sampled_at` and `heartbeat_at` are
-    seconds since 1970, None before the first one."""
+    """The reports of one flow. Topics are the source's. `sampled_at` and `heartbeat_at` are seconds
+    since 1970, None before the first one."""
 
     produced: dict[TopicAndPartition, Volume] = field(default_factory=dict)
     landing: dict[str, Histogram] = field(default_factory=dict)
@@ -57,13 +57,13 @@ class FlowFacts:
     aborts: int = 0
 
     def as_of_now(self) -> "FlowFacts":
-        """The same, which later reports do not change."""
+        """A copy that later reports do not change."""
         parts = {name: copy(value) for name, value in vars(self).items()}
         return FlowFacts(**parts)
 
     @property
     def has_nothing_to_do(self) -> bool:
-        """Whether all that the source had when it was asked last is at the target."""
+        """Whether all records that the source had at the last sample are at the target."""
         return self.sampled_at is not None and not any(
             sample.lag_records for sample in self.samples.values()
         )
@@ -71,8 +71,8 @@ class FlowFacts:
 
 @dataclass(frozen=True)
 class WorkerFacts:
-    """A thread of the run. `state` is working, failing (its last turn failed, and is tried again),
-    ended or stopped (it ended with an error); `failures` counts the turns that failed."""
+    """A thread of the run. `state` is working, failing (its last turn failed and is retried), ended
+    or stopped (it ended with an error); `failures` counts failed turns."""
 
     name: str
     state: str
@@ -81,9 +81,9 @@ class WorkerFacts:
 
 @dataclass(frozen=True)
 class FlowInForce:
-    """A flow that this process runs by the topology file as it is now: the topics of its samples
-    that are paused, its objectives, seconds, and the positions of consumer groups by side (source,
-    target). Where no sample has come for `quiet_seconds` its samples are of the past."""
+    """A flow that this process runs, by the current topology file: the paused topics among its
+    samples, its objectives in seconds, and positions of consumer groups by side (source, target).
+    Samples older than `quiet_seconds` are out of date."""
 
     name: str
     paused: frozenset[str] = frozenset()
@@ -94,11 +94,11 @@ class FlowInForce:
 
 @dataclass(frozen=True)
 class Facts:
-    """All of it. `phase` is what the start is at, None once flows run; `stands_by` are the flows
-    that another process runs, or none yet; `unsettled` says why another process should not
-    end yet for this one to go on; `incidents` how many are open by flow and kind; `memory` the
-    resident bytes by kind of process; `landed` what was landed of (source cluster, topic,
-    partition); `commits` how long commits took, by table."""
+    """The whole snapshot. `phase` is the phase of the start, None once flows run; `stands_by` are
+    flows that this process does not run but would take over; `unsettled` says why it could not take
+    over from another process yet; `incidents` counts open ones by flow and kind; `memory` has
+    resident bytes by kind of process; `landed` volumes by (source cluster, topic, partition);
+    `commits` durations of commits, by table."""
 
     flows: Mapping[str, FlowFacts] = field(default_factory=dict)
     in_force: tuple[FlowInForce, ...] = ()
@@ -115,16 +115,16 @@ class Facts:
 
     @property
     def running(self) -> dict[str, FlowFacts]:
-        """What was reported of flows that run now: how one stood that an edit of the topology file
-        has ended, or paused, says nothing any more."""
+        """The reports of flows that run now; those of a flow that an edit of the topology file
+        ended or paused are out of date."""
         names = [flow.name for flow in self.in_force]
         return {name: self.flows[name] for name in names if name in self.flows}
 
 
 def waits(facts: Facts) -> list[str]:
-    """Why the process is not ready, a sentence each: a flow has neither produced anything nor seen
-    that there is nothing to do, or its thread, or the one that lands its source, ended with an
-    error; or it does not stand by yet as it is going to."""
+    """Why the process is not ready, a sentence each: it is starting or not standing by yet; or a
+    flow has neither produced anything nor found nothing to do; or the thread of a flow or of its
+    source's landing ended with an error."""
     if facts.phase is not None:
         return [f"starting: {facts.phase}"]
     if facts.unsettled is not None:

@@ -1,7 +1,7 @@
-"""The values of the metrics, by what is known of a process. Pure.
+"""The values of the metrics, from a process's facts. Pure.
 
-What has more series than its bound is added up: over partitions first, then over topics, whose
-labels are then empty.
+A metric with more series than its bound is summed over partitions first, then over topics; the
+label is then empty.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ from mirrorlake.metrics.definitions import METRICS, Metric
 from mirrorlake.metrics.facts import Facts, FlowFacts, Volume
 from mirrorlake.metrics.histogram import Histogram
 
-#: Values of a metric by a tuple of the values of its labels.
+#: Values of a metric by tuple of label values.
 Series = Mapping[Any, float | Histogram]
 Value = TypeVar("Value")
 
@@ -22,14 +22,14 @@ STATES = ("working", "failing", "ended", "stopped")
 
 @dataclass(frozen=True)
 class Family:
-    """A metric with its values now."""
+    """A metric with its current values."""
 
     metric: Metric
     series: Series
 
 
 def families(facts: Facts, bound: int) -> Iterator[Family]:
-    """Every metric, also those that have no value yet; none has more than `bound` series of
+    """Yield every metric, also those without a value yet; none has more than `bound` series of
     partitions, or of topics."""
     values = {
         **_about_the_process(facts),
@@ -43,8 +43,8 @@ def families(facts: Facts, bound: int) -> Iterator[Family]:
 def bounded(
     values: Mapping[tuple[str, ...], Value], bound: int, fold: Callable[[Value, Value], Value]
 ) -> dict[tuple[str, ...], Value]:
-    """Values by labels, the first of which always stays, at most `bound` of them as far as that
-    goes: what has too many is added up over its last label, then over the one before."""
+    """Fold values by labels into at most `bound` series, over the last label first, then the one
+    before. The first label always stays, even if that exceeds the bound."""
     series = dict(values)
     at = len(next(iter(series), ())) - 1
     while len(series) > bound and at > 0:
@@ -187,8 +187,8 @@ def _about_lag(facts: Facts, bound: int) -> dict[str, Series]:
 
 
 def _unseen(facts: Facts) -> dict[str, float]:
-    """For how long flows have not been sampled that are sampled no more, seconds: what lagged lags
-    so much more, as in the view `replication_lag`."""
+    """Seconds since the last sample of flows that are no longer sampled: their lag has grown by as
+    much, as in the view `replication_lag`."""
     ages = {
         flow.name: (facts.now - known.sampled_at, flow.quiet_seconds)
         for flow in facts.in_force
@@ -198,7 +198,7 @@ def _unseen(facts: Facts) -> dict[str, float]:
 
 
 def _group_lags(facts: Facts) -> Iterator[tuple[tuple[str, ...], float | None]]:
-    """How far groups are behind the newest sample of the side where they stand."""
+    """How far groups are behind the newest sample of their side."""
     for flow in facts.in_force:
         samples = facts.flows.get(flow.name, FlowFacts()).samples
         for side, positions in flow.groups.items():

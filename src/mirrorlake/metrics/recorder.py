@@ -1,5 +1,4 @@
-"""What the threads of a run report, counted for those that scrape it. Nothing that goes wrong here
-reaches the thread that reports."""
+"""Counts the reports of a run's threads for metrics. No error here reaches the reporting thread."""
 
 import logging
 import time
@@ -19,7 +18,8 @@ from mirrorlake.run.samples import FlowLag
 
 logger = logging.getLogger(__name__)
 
-#: Heartbeats as every process of ours writes them at a source; `alerts` looks at this topic too.
+#: The heartbeats topic at a source, to which all our processes write; the view `alerts` uses it
+#: too.
 HEARTBEATS = "heartbeats"
 _COLUMNS = [
     *("topic", "partition", "record_count", "byte_count", "transactions", "aborts"),
@@ -32,7 +32,7 @@ _COLUMNS = [
 
 
 class Recorder:
-    """Threads of a run report to it; `clock` gives seconds since 1970."""
+    """Collects the reports of a run's threads; `clock` returns seconds since 1970."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -58,7 +58,7 @@ class Recorder:
         self._noted(partial(self._add_landed, cluster, landed))
 
     def facts(self) -> Facts:
-        """What was reported so far."""
+        """A snapshot of the reports so far."""
         with self._use:
             return Facts(
                 {name: flow.as_of_now() for name, flow in self._flows.items()},
@@ -87,7 +87,8 @@ class Recorder:
                 late = of_records(kind, row, row["record_count"])
                 known[topic] = known.get(topic, Histogram()).plus(late)
             if topic == HEARTBEATS and row["replication_min_ms"] is not None:
-                # None was sent after it arrived, whatever clocks said: as in the view `alerts`.
+                # As in the view `alerts`: a heartbeat is never sent after it arrived, whatever the
+                # clocks.
                 now = self._clock()
                 beat = now - max(0, row["replication_min_ms"]) / 1_000
                 flow.heartbeat_at = max(min(flow.heartbeat_at or 0.0, now), beat)
@@ -113,7 +114,7 @@ def _rows(result: pa.Table) -> list[dict[str, Any]]:
 
 
 def _sample(row: Mapping[str, Any]) -> PartitionSample:
-    """A row of `positions`."""
+    """The sample in a row of `positions`."""
     since = {name: row[name] for name in ("stalled_since", "transaction_since")}
     return PartitionSample(
         int(row["lag_records"]),

@@ -1,7 +1,7 @@
-"""Sends what is known of a run to an OpenTelemetry collector, by OTLP over HTTP.
+"""Sends the metrics of a run to an OpenTelemetry collector, by OTLP over HTTP.
 
-The metrics, their names and their values are those of `/metrics`; only the form is another. Logins
-and certificates are those of OpenTelemetry's own environment variables, which its exporter reads:
+Metrics, names and values are those of `/metrics`; only the format differs. Logins and certificates
+come from OpenTelemetry's own environment variables, which its exporter reads:
 https://opentelemetry.io/docs/specs/otel/protocol/exporter/
 """
 
@@ -23,15 +23,15 @@ from mirrorlake.metrics.model import Family, families
 
 logger = logging.getLogger(__name__)
 
-#: OpenTelemetry's name of a unit (UCUM), by the end of a metric's name.
+#: OpenTelemetry's unit (UCUM) by the suffix of a metric's name.
 _UNITS = {"seconds": "s", "bytes": "By"}
 
 
 @contextmanager
 def sending(otlp: Otlp, facts: Callable[[], Facts], bound: int) -> Iterator[None]:
-    """Send while the block runs what `facts` gives, at most `bound` series of a metric, and once
-    more at its end. What cannot be sent is logged; the next attempt has newer values of the same
-    series, so nothing is kept for it.
+    """While the block runs, and once at its end, send what `facts` returns, at most `bound` series
+    of a metric. A failure is logged and not retried: the next attempt has newer values of the same
+    series.
 
     Raises MissingExtra without OpenTelemetry's exporter.
     """
@@ -54,8 +54,8 @@ def sending(otlp: Otlp, facts: Callable[[], Facts], bound: int) -> Iterator[None
 
 
 class _Sender:
-    """Sends by an exporter. Counters count from when it is made, which is when the process began
-    to count."""
+    """Sends through an exporter. Counters start when this object is made, which is when the process
+    began to count."""
 
     def __init__(
         self, endpoint: str, exporter: Any, facts: Callable[[], Facts], bound: int
@@ -68,7 +68,7 @@ class _Sender:
         logging.getLogger(type(exporter).__module__).addFilter(self._said)
 
     def send(self) -> None:
-        """Send all that is known now."""
+        """Send the current values."""
         self._said.lines.clear()
         try:
             data = _exported(self._resource, self._known(), self._since)
@@ -84,8 +84,8 @@ class _Sender:
         self._fails = not sent
 
     def end(self, thread: Thread) -> None:
-        """Send what is known at the end, unless the last attempt failed: a collector that is away
-        holds up no end. `thread` is the one that has sent until now."""
+        """Send the last values, unless the last attempt failed: a collector that is away must not
+        delay the end. `thread` is the one that has been sending."""
         if not self._fails:
             thread.join()
         if not self._fails:
@@ -99,15 +99,14 @@ class _Sender:
 
 
 class _Said(logging.Filter):
-    """Keeps what the exporter would log, several lines for one failure; the first has the
-    reason."""
+    """Captures what the exporter logs: several lines per failure, the first with the reason."""
 
     def __init__(self) -> None:
         super().__init__()
         self.lines: list[str] = []
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Keep a line, or the first cause of an error in it, and have it shown nowhere."""
+        """Capture a line, or the root cause of an error in it, and suppress it."""
         given = record.args if isinstance(record.args, tuple) else ()
         errors = [value for value in given if isinstance(value, BaseException)]
         self.lines.append(str(_first_cause(errors[0])) if errors else record.getMessage())
@@ -121,7 +120,7 @@ def _first_cause(error: BaseException) -> BaseException:
 
 
 def _resource() -> Any:
-    """Who sends: what the environment says of it comes first (OTEL_SERVICE_NAME,
+    """The sender's identity; environment variables take precedence (OTEL_SERVICE_NAME,
     OTEL_RESOURCE_ATTRIBUTES)."""
     from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 
@@ -134,7 +133,7 @@ def _resource() -> Any:
 
 
 def _exported(resource: Any, known: list[Family], since: int) -> Any:
-    """Metrics as OpenTelemetry's exporter takes them; `since` is nanoseconds since 1970."""
+    """Metrics in the form of OpenTelemetry's exporter; `since` is nanoseconds since 1970."""
     from opentelemetry.sdk.metrics.export import MetricsData, ResourceMetrics, ScopeMetrics
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
@@ -166,10 +165,10 @@ def _metric(family: Family, since: int, now: int) -> Any:
 
 
 def _histogram_point(attributes: dict[str, str], value: Histogram, since: int, now: int) -> Any:
-    """A histogram; its least and greatest value are not known, and not sent."""
+    """A histogram; its minimum and maximum are unknown and not sent."""
     from opentelemetry.sdk.metrics.export import HistogramDataPoint
 
-    unknown: Any = None  # protobuf leaves out what is None
+    unknown: Any = None  # protobuf omits None
     return HistogramDataPoint(
         attributes,
         start_time_unix_nano=since,

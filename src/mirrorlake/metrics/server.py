@@ -1,7 +1,7 @@
-"""Serves what is known of a run: `/metrics` for Prometheus, `/healthz` and `/readyz` for probes.
+"""Serves the metrics of a run: `/metrics` for Prometheus, `/healthz` and `/readyz` for probes.
 
-A thread a request, none of which a run waits for; what goes wrong in one is logged, and answered
-with 500.
+Each request has a thread, for which the run never waits; an error in it is logged and answered with
+500.
 """
 
 import logging
@@ -22,7 +22,7 @@ from mirrorlake.metrics.model import Family, families
 
 logger = logging.getLogger(__name__)
 
-#: How long a client may take to send its request, or to take its answer, seconds.
+#: How long a client may take to send its request or to read the answer, seconds.
 CLIENT_SECONDS = 10.0
 _TEXT = "text/plain; charset=utf-8"
 Answer = tuple[str, str, bytes]
@@ -33,13 +33,13 @@ class _Server(ThreadingMixIn, WSGIServer):
     block_on_close = False
 
     def server_bind(self) -> None:
-        """As the server of `http.server` does, which asks a name server for the host's name."""
+        """Like `http.server`'s server, but without its lookup of the host's name in DNS."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
         self.setup_environ()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away, or sent nothing, is no news either."""
+        """Log at debug level a client that went away or sent nothing."""
         logger.debug("a request from %s was not answered", client_address, exc_info=True)
 
 
@@ -51,16 +51,16 @@ class _Handler(WSGIRequestHandler):
     timeout = CLIENT_SECONDS
 
     def log_message(self, format: str, *args: Any) -> None:
-        """A request is no news."""
+        """Log requests at debug level only."""
         logger.debug(format, *args)
 
 
 @contextmanager
 def serving(address: str, facts: Callable[[], Facts], bound: int) -> Iterator[int]:
-    """Serve while the block runs, which gets the port: what `facts` gives at each request, at most
-    `bound` series of a metric. Port 0 takes a free one.
+    """Serve what `facts` returns at each request, at most `bound` series of a metric, while the
+    block runs. Yields the port; port 0 takes a free one.
 
-    Raises InputError where the address cannot be served at, MissingExtra without prometheus_client.
+    Raises InputError if it cannot listen at the address, MissingExtra without prometheus_client.
     """
     with needs("metrics"):
         import prometheus_client
@@ -119,7 +119,7 @@ def _application(facts: Callable[[], Facts], bound: int, library: Any) -> Callab
 
 
 class _Collector:
-    """Gives prometheus_client the metrics of one scrape."""
+    """Passes the metrics of one scrape to prometheus_client."""
 
     def __init__(self, facts: Facts, bound: int) -> None:
         self._facts, self._bound = facts, bound
@@ -130,7 +130,7 @@ class _Collector:
 
 
 def _exposed(family: Family) -> Any:
-    """A metric as prometheus_client has it."""
+    """A metric in prometheus_client's form."""
     from prometheus_client.core import (
         CounterMetricFamily,
         GaugeMetricFamily,

@@ -1,5 +1,5 @@
-"""How a process and its run are at this moment, for a scrape: asked of what it has in memory, and
-of /proc; served to Prometheus, or sent by OTLP, by the `metrics` block."""
+"""The current state of a process and its run, from its memory and /proc; served to Prometheus or
+sent by OTLP, as the `metrics` block says."""
 
 import logging
 import platform
@@ -24,7 +24,7 @@ from mirrorlake.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-#: Objectives of the topology file, by what they are called in a scrape, and how many a second.
+#: Objectives by their name in metrics: the key in the topology file, and its units per second.
 _OBJECTIVES = {
     "lag": ("lag_seconds", 1),
     "latency_p99": ("latency_p99_ms", 1_000),
@@ -36,7 +36,7 @@ _OBJECTIVES = {
 
 class Standing:
     """The facts of a process. Threads report to `recorder`; `replicator` is None until there is
-    one, and `phase` gives what the start is at, and for how many seconds."""
+    one; `phase` returns the phase of the start and its seconds so far."""
 
     def __init__(self, phase: Callable[[], tuple[str, float] | None]) -> None:
         self.recorder = Recorder()
@@ -44,7 +44,7 @@ class Standing:
         self._phase = phase
 
     def facts(self) -> Facts:
-        """All that is known now."""
+        """The current facts."""
         replicator = self.replicator
         facts = replace(self.recorder.facts(), memory=_memory(), build=dict(_build()), now=time())
         if replicator is None or not replicator.begun:
@@ -57,7 +57,7 @@ class Standing:
             in_force=tuple(_in_force(each, facts.flows, topology) for each in here),
             stands_by=tuple(name for name in replicator.wanted if name not in running),
             unsettled=replicator.take_over.unsettled,
-            # its own thread has begun, where no flow is to run too: there may be no other one
+            # the run's own thread works even without a flow, when there is no other worker
             workers=(WorkerFacts("run", "working", 0), *map(_worker, replicator.workers)),
             incidents=replicator.event_log.incidents.open_kind_counts(),
         )
@@ -86,7 +86,7 @@ def _worker(worker: Worker) -> WorkerFacts:
 
 @cache
 def _build() -> tuple[tuple[str, str], ...]:
-    """The labels of `mirrorlake_build_info`, in their order."""
+    """The labels of `mirrorlake_build_info`, in order."""
     return (
         ("version", __version__),
         ("python", platform.python_version()),
@@ -95,8 +95,7 @@ def _build() -> tuple[tuple[str, str], ...]:
 
 
 def _memory() -> dict[str, int]:
-    """Resident bytes of this process and of those that it started; empty where psutil is not
-    installed."""
+    """Resident bytes of this process and of those that it started; empty without psutil."""
     with suppress(ModuleNotFoundError):
         from mirrorlake.processes import resident_bytes  # psutil is an extra
 
@@ -108,17 +107,17 @@ def _memory() -> dict[str, int]:
 def published(
     metrics: Metrics, phase: Callable[[], tuple[str, float] | None]
 ) -> Iterator[Standing]:
-    """Serve and send the standing of this process while the block runs; see `server.serving` and
-    `sender.sending`. `phase` gives what the start is at, and for how many seconds."""
+    """Serve and send the metrics of this process while the block runs; see `server.serving` and
+    `sender.sending`. `phase` is as for `Standing`."""
     standing = Standing(phase)
     with ExitStack() as ways:
         if metrics.address is not None:
-            from mirrorlake.metrics.server import serving  # of an extra
+            from mirrorlake.metrics.server import serving  # an extra
 
             port = ways.enter_context(serving(metrics.address, standing.facts, metrics.max_series))
             logger.info("metrics are served at port %d", port, extra={"facts": {"port": port}})
         if metrics.otlp is not None:
-            from mirrorlake.metrics.sender import sending  # of another one
+            from mirrorlake.metrics.sender import sending  # another extra
 
             ways.enter_context(sending(metrics.otlp, standing.facts, metrics.max_series))
         yield standing

@@ -1,1 +1,1 @@
-"""What things are called: selection of topics, and the policies that name their mirrors. Pure."""
+"""Names: the selection of topics, and the policies that name their mirrors. Pure."""

@@ -1,11 +1,11 @@
-"""A naming policy of the user's own: `policy: "package.module:Class"` or `"naming.py:Class"` in the
+"""A user-defined naming policy: `policy: "package.module:Class"` or `"naming.py:Class"` in the
 topology file.
 
-A package is one that is installed. A file is code that the topology file names, and nothing else is
-imported from where it lies: who may write there cannot slip in a module that another process
-imports. It is read once a process.
+A package must be installed. A file is run only because the topology file names it; its folder is
+not added to the import path, so that other modules there cannot be slipped in. It is read once per
+process.
 
-The class answers three questions (`NamingPolicy`). What is wrong with it is one sentence.
+The class has three methods (`NamingPolicy`). Any error in it is reported in one sentence.
 """
 
 import importlib
@@ -26,8 +26,8 @@ _METHODS = ("remote_topic", "source_of", "upstream_topic")
 
 @dataclass(frozen=True)
 class CustomPolicy:
-    """A class of the user's `own` as a ReplicationPolicy. Each method raises TopologyError if the
-    class fails to answer."""
+    """An instance of the user's class, `own`, as a ReplicationPolicy. Each method raises
+    TopologyError if the class fails to answer."""
 
     spec: str
     own: NamingPolicy
@@ -42,7 +42,7 @@ class CustomPolicy:
         return answer
 
     def remote_prefix(self, source_alias: str, prefix: str) -> str | None:
-        """It is not known what the class makes of a prefix."""
+        """Return None: the class does not say how it treats prefixes."""
         return None
 
     def source_of(self, topic: str) -> str | None:
@@ -103,21 +103,21 @@ def load_policy(
 
 
 def policy_file(spec: str, directory: Path | None) -> Path | None:
-    """The file that a `policy` names; None for one that is built in, or in a package."""
+    """The file that a `policy` names; None for a built-in one, or one in a package."""
     place = spec.rpartition(":")[0]
     return Path(directory or ".", Path(place).expanduser()) if place.endswith(".py") else None
 
 
 def policy_hash(spec: str, directory: Path | None) -> str | None:
-    """SHA-256, in hex, of the file that a `policy` names, as this process runs it; None where it
-    names none. Raises TopologyError."""
+    """SHA-256, in hex, of the file that a `policy` names, as this process runs it; None if it names
+    no file. Raises TopologyError."""
     path = policy_file(spec, directory)
     return None if path is None else _loaded(spec, path).digest
 
 
 @dataclass(frozen=True)
 class _Loaded:
-    """A file that was run, and the hash of the very bytes that were."""
+    """The module of a file, and the hash of the bytes that were run."""
 
     module: ModuleType
     digest: str
@@ -141,8 +141,7 @@ def _loaded(spec: str, path: Path) -> _Loaded:
 
 @cache
 def _run(path: Path) -> _Loaded:
-    """Read and run a file, once a process: what it says does not change under a flow that goes by
-    it."""
+    """Read and run a file, once per process, so that names do not change under a running flow."""
     text = path.read_bytes()
     digest = sha256(text).hexdigest()
     module = ModuleType(path.name)

@@ -1,5 +1,5 @@
-"""What the topics of one cluster are called on another, and what a name there says (docs/mm2.md,
-"Which topics are mirrored"): one value, made from the topology, that all who name topics share.
+"""How topics of one cluster are named on another, and how names there are read (docs/mm2.md, "Which
+topics are mirrored"): one value, made from the topology, shared by all code that names topics.
 """
 
 from dataclasses import dataclass
@@ -20,18 +20,16 @@ from mirrorlake.naming.policy import (
 class Naming:
     """How topics of the cluster `source` are named on a target (KIP-382, KIP-690).
 
-    `policy_name` is default, identity, or a class of the user's own, whose file is relative to
-    `directory`; it is loaded when a name is first asked for. `aliases` are those that names may
-    begin with. `separator` stands between an alias and a topic, `internal_separator` within the
-    names of internal topics (KIP-949).
+    `policy_name` is default, identity, or a user's class, whose file is relative to `directory`; it
+    is loaded on first use. Names may begin with any of `aliases`. `separator` comes between an
+    alias and a topic, `internal_separator` is used in names of internal topics (KIP-949).
 
     Heartbeats topics are named by the default policy under every policy, so that MirrorMaker 2's
     tools read them. MirrorMaker 2 treats every name that ends in `heartbeats`, such as
-    `my-heartbeats`, as one of them under its identity policy; mirrorlake only those that
-    `is_heartbeats` knows.
+    `my-heartbeats`, as one of them under its identity policy; mirrorlake only those of
+    `is_heartbeats`.
 
-    Every question about names raises TopologyError if a policy of the user's own cannot be loaded,
-    or fails to answer.
+    Every method raises TopologyError if a user's policy cannot be loaded, or fails to answer.
     """
 
     policy_name: str
@@ -43,7 +41,7 @@ class Naming:
 
     @cached_property
     def policy(self) -> ReplicationPolicy:
-        """What names all topics but heartbeats."""
+        """The policy for all topics except heartbeats topics."""
         if self.policy_name == "default":
             return self._default
         if self.policy_name == "identity":
@@ -54,7 +52,7 @@ class Naming:
 
     @property
     def file(self) -> Path | None:
-        """The file of a policy of the user's own, if `policy_name` names one."""
+        """The file of a user's policy, if `policy_name` names one."""
         return policy_file(self.policy_name, self.directory)
 
     @property
@@ -64,25 +62,24 @@ class Naming:
 
     @property
     def label(self) -> str:
-        """By what the table `changes` tells one way of naming from another."""
+        """The name of this naming in the table `changes`."""
         return self.policy_name if self.separator == "." else f"{self.policy_name} {self.separator}"
 
     def target_topic(self, topic: str) -> str:
-        """The name on the target of a topic of the source, whether or not it is mirrored."""
+        """The target's name of a source topic, whether or not it is mirrored."""
         return self._policy_of(topic).remote_topic(self.source, topic)
 
     def target_prefix(self, prefix: str) -> str | None:
-        """What the mirrors of all topics but heartbeats begin with whose names begin with `prefix`;
-        None where that cannot be known."""
+        """The common prefix of the mirrors of topics that begin with `prefix`, except heartbeats
+        topics; None if unknown."""
         return self.policy.remote_prefix(self.source, prefix)
 
     def source_of(self, topic: str) -> str | None:
-        """Alias of the cluster that a topic was mirrored from, None for one of this cluster."""
+        """The alias of the cluster that a topic was mirrored from, None if it originates here."""
         return self._policy_of(topic).source_of(topic)
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Name that a topic has on the cluster it was mirrored from, None if it was not
-        mirrored."""
+        """A topic's name on the cluster that it was mirrored from, None if it was not mirrored."""
         return self._policy_of(topic).upstream_topic(topic)
 
     def is_heartbeats(self, topic: str) -> bool:
@@ -99,7 +96,7 @@ class Naming:
     def is_cycle(self, topic: str, target: str) -> bool:
         """Whether the topic has already been on the target, so mirroring it would be a cycle
         (isCycle)."""
-        seen = {topic}  # a user's own policy may lead back to a name
+        seen = {topic}  # a user's policy may return to an earlier name
         while (source := self.source_of(topic)) is not None:
             if source == target:
                 return True
@@ -113,8 +110,8 @@ class Naming:
     def cycle_regex(self, target: str) -> str | None:
         """Regex that fully matches only names for which `is_cycle` holds; None for no name at all.
 
-        Under our own policies it matches exactly those. What a class of the user's own knows of
-        cycles is no regex: more is landed than mirrored then.
+        Under our own policies it matches exactly those. A user's class has no regex for cycles:
+        then more topics are landed than mirrored.
         """
         cycle = self._default.cycle_regex(target)
         if cycle is None or self.policy == self._default:

@@ -1,5 +1,5 @@
-"""Regular expressions that Java (java.util.regex.Pattern) and Python (re, with re.ASCII) read
-alike, and what others can be written as."""
+"""Regular expressions that mean the same to Java (java.util.regex.Pattern) and Python (re, with
+re.ASCII), and equivalents of others."""
 
 import re
 
@@ -12,7 +12,7 @@ _REPEAT = re.compile(r"\{\d+(?:,\d*)?\}")
 _IN_NAMES = re.compile(r"[a-zA-Z0-9._-]")
 _META = frozenset(".^$|()[]{}*+?\\")
 
-#: What is within [ ] of Java without a set operation.
+#: The body of a Java character class without a set operation.
 _BODY = r"(?:\\.|[^\[\]&\\]|&(?!&))+"
 _QUOTED = re.compile(r"\\Q(?P<text>.*?)(?:\\E|\Z)|\\.", re.DOTALL)
 _SETS = re.compile(
@@ -29,7 +29,7 @@ _NAMED = re.compile(
 _CLASS = re.compile(r"\\p\{(?P<name>\w+)\}|\\.", re.DOTALL)
 _FLAGS = re.compile(r"(?P<begin>\^?)\(\?(?P<flags>[is]+)\)(?P<rest>.*)", re.DOTALL)
 _PIECE = re.compile(rf"\[\^?{_BODY}\]|\\.|\{{\d+(?:,\d*)?\}}|.", re.DOTALL)
-#: Java's POSIX classes, which are of ASCII, as what stands within [ ].
+#: The members of Java's POSIX classes, which are ASCII, as the body of [ ].
 _POSIX = {
     "Lower": "a-z",
     "Upper": "A-Z",
@@ -49,8 +49,8 @@ def check_pattern(pattern: str) -> str | None:
     """Say why a regex cannot be used, None if it can: it must compile, and mean the same to Java
     and to Python.
 
-    Many patterns become one, so back references and named groups, which count across it, are
-    refused as well.
+    Patterns are joined into one, so back references and named groups, which would count across all,
+    are refused as well.
     """
     position, in_class = 0, False
     while position < len(pattern):
@@ -108,8 +108,8 @@ def _refusal(pattern: str, position: int) -> str:
 
 
 def shared_form(pattern: str) -> str | None:
-    """The same in a syntax that both read, for a regex that `check_pattern` refuses and Java takes;
-    None where none is known."""
+    """Rewrite a regex that Java accepts and `check_pattern` refuses in a syntax shared by both;
+    None if that is not possible."""
     text = _QUOTED.sub(
         lambda part: part[0] if part["text"] is None else escape(part["text"]), pattern
     )
@@ -120,7 +120,7 @@ def shared_form(pattern: str) -> str | None:
 
 
 def _without_sets(part: re.Match[str]) -> str:
-    """A union as one class, an intersection as a class and what has to match there as well."""
+    """Rewrite a union as one class, and an intersection as a class with a lookahead."""
     if part["one"] is not None and not (part["one"][-1] == "-" or part["other"][0] == "-"):
         return f"[{part['one']}{part['other']}]"
     if part["of"] is not None:
@@ -129,7 +129,7 @@ def _without_sets(part: re.Match[str]) -> str:
 
 
 def _plain(part: re.Match[str]) -> str:
-    """A POSIX class by its characters, a group without its name."""
+    """Rewrite a POSIX class as its characters, and drop the name of a group."""
     if part["set"] is not None:
         return _CLASS.sub(lambda one: _POSIX.get(one["name"] or "", one[0]), part[0])
     if part["name"] in _POSIX:
@@ -138,8 +138,8 @@ def _plain(part: re.Match[str]) -> str:
 
 
 def never_in_names(pattern: str) -> str | None:
-    """A character that each match of a usable regex holds, and that no name of a topic may. None
-    where there is none; what stands in groups is not looked at."""
+    """A character that every match of a usable regex contains and no topic name can; None if there
+    is none. Ignores the content of groups."""
     strays, depth = [""], 0
     pieces = _PIECE.findall(pattern)
     for piece, behind in zip(pieces, [*pieces[1:], ""], strict=True):

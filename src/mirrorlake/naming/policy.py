@@ -1,4 +1,4 @@
-"""How a flow names its topics on the target, and what follows from a name (KIP-382, KIP-690,
+"""How a flow names its topics on the target, and how such names are read (KIP-382, KIP-690,
 KIP-1074; docs/mm2.md, "Which topics are mirrored").
 
 Unlike MirrorMaker 2, a prefix counts as a source only if it is the alias of a known cluster:
@@ -15,38 +15,37 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 class NamingPolicy(Protocol):
-    """What a class of the user's own must answer, from names alone and always alike.
+    """The interface of a user's policy class. Answers must depend on names alone.
 
-    It is constructed with those of the keyword arguments `separator` (str), `aliases` (frozenset of
-    all clusters' aliases) and `source_alias` (str) that its constructor takes. Heartbeats topics
-    are never put to it.
+    Its constructor gets those of the keyword arguments `separator` (str), `aliases` (frozenset of
+    all clusters' aliases) and `source_alias` (str) that it accepts. It is never asked about
+    heartbeats topics.
 
     Laws: `source_of(remote_topic(a, t)) == a` and `upstream_topic(remote_topic(a, t)) == t`;
     without them cycles are not recognised, and `plan` refuses flows that would form a cycle.
     """
 
     def remote_topic(self, source_alias: str, topic: str) -> str:
-        """Name on the target of `topic` of the cluster `source_alias` (MirrorMaker 2's
+        """The target's name of `topic` from the cluster `source_alias` (MirrorMaker 2's
         formatRemoteTopic)."""
         ...
 
     def source_of(self, topic: str) -> str | None:
-        """Alias of the cluster that `topic` was mirrored from, None for a topic of this cluster
+        """The alias of the cluster that `topic` was mirrored from, None if it originates here
         (topicSource)."""
         ...
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Name that `topic` has on the cluster it was mirrored from, None if it was not mirrored
+        """The name of `topic` on the cluster that it was mirrored from, None if it was not mirrored
         (upstreamTopic)."""
         ...
 
 
 class ReplicationPolicy(NamingPolicy, Protocol):
-    """What `Naming` asks of a policy, about all topics but heartbeats."""
+    """The interface that `Naming` uses, for all topics except heartbeats topics."""
 
     def remote_prefix(self, source_alias: str, prefix: str) -> str | None:
-        """What the mirrors of all topics begin with whose names begin with `prefix`; None where
-        that cannot be known."""
+        """The common prefix of the mirrors of topics that begin with `prefix`; None if unknown."""
         ...
 
 
@@ -55,8 +54,8 @@ class DefaultPolicy:
     """MirrorMaker 2's DefaultReplicationPolicy over known `aliases`: `alias.topic`, and `b.a.topic`
     after two hops.
 
-    A name begins with the one of the `readable_aliases` that it begins with, so that an alias may
-    hold the separator where nothing else could be meant: every name can be read in one way.
+    Only `readable_aliases` count as prefixes, so that an alias may contain the separator if that is
+    unambiguous: every name has one reading.
     """
 
     separator: str = "."
@@ -67,28 +66,28 @@ class DefaultPolicy:
         return f"{source_alias}{self.separator}{topic}"
 
     def remote_prefix(self, source_alias: str, prefix: str) -> str | None:
-        """Put the source's alias before it."""
+        """Put the source's alias before the prefix."""
         return self.remote_topic(source_alias, prefix)
 
     def source_of(self, topic: str) -> str | None:
-        """The known alias with a separator behind it that the name begins with."""
+        """The known alias that the name begins with, followed by a separator."""
         readable = readable_aliases(self.aliases, self.separator)
         return next((alias for alias in readable if topic.startswith(alias + self.separator)), None)
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Name without its first alias."""
+        """The name without its first alias."""
         alias = self.source_of(topic)
         return None if alias is None else topic.removeprefix(alias + self.separator)
 
     def cycle_regex(self, target_alias: str) -> str | None:
-        """Regex of the names of topics that have been on the target: any number of known aliases,
-        then the target's, then anything. None where the target's alias cannot stand in a name."""
+        """Regex of topics that have been on the target: any number of known aliases, then the
+        target's, then anything. None if the target's alias cannot be in a name."""
         if target_alias not in readable_aliases(self.aliases, self.separator):
             return None
         return f"{self.prefixes_regex()}{escape(target_alias + self.separator)}.*"
 
     def prefixes_regex(self) -> str:
-        """Regex of any number of known aliases, each with the separator behind it."""
+        """Regex of any number of known aliases, each followed by the separator."""
         readable = sorted(readable_aliases(self.aliases, self.separator))
         return (
             f"(?:(?:{'|'.join(map(escape, readable))}){escape(self.separator)})*"
@@ -101,8 +100,8 @@ class DefaultPolicy:
 class IdentityPolicy:
     """MirrorMaker 2's IdentityReplicationPolicy (KIP-690): names stay.
 
-    Since names do not show it, it cannot protect from cycles. `source_alias` is what `source_of`
-    answers (MirrorMaker 2's `source.cluster.alias`).
+    Names do not show the source, so it cannot protect from cycles. `source_of` always returns
+    `source_alias` (MirrorMaker 2's `source.cluster.alias`).
     """
 
     source_alias: str
@@ -112,36 +111,36 @@ class IdentityPolicy:
         return topic
 
     def remote_prefix(self, source_alias: str, prefix: str) -> str | None:
-        """Keep it; all topics have nothing in common that those of the target have not."""
+        """Keep the prefix; None if it is empty, which does not distinguish mirrors from the
+        target's own topics."""
         return prefix or None
 
     def source_of(self, topic: str) -> str | None:
-        """Answer `source_alias`."""
+        """Return `source_alias`."""
         return self.source_alias
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Answer the same name."""
+        """Return the same name."""
         return topic
 
 
 def escape(text: str) -> str:
-    """Quote text for a regex that Java and Python read alike."""
+    """Quote text for a regex of both Java and Python."""
     return "".join(
         char if char.isalnum() and char.isascii() or char == "_" else f"\\{char}" for char in text
     )
 
 
 def is_usable_alias(alias: str, separator: str) -> bool:
-    """Whether MirrorMaker 2's clients read `alias` back from `alias + separator + topic`: they cut
-    at the first separator."""
+    """Whether MirrorMaker 2's clients parse `alias` from `alias + separator + topic`: they split at
+    the first separator."""
     return bool(alias) and f"{alias}{separator}".index(separator) == len(alias)
 
 
 @cache
 def readable_aliases(aliases: frozenset[str], separator: str) -> frozenset[str]:
-    """Those that can be read back from `alias + separator + topic`, whatever the topic is called:
-    such a name begins with no other one (of `eu` and `eu.west`, `eu.west.x` is the topic `west.x`
-    of `eu`)."""
+    """The aliases that can be parsed from `alias + separator + topic` for any topic, since no other
+    alias is a prefix of them (of `eu` and `eu.west`, `eu.west.x` is the topic `west.x` of `eu`)."""
     return frozenset(
         alias
         for alias in aliases

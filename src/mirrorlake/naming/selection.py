@@ -1,5 +1,5 @@
-"""Which topics of a source a flow mirrors: MirrorMaker 2's rule, as a test of one name and as one
-regex for Spark.
+"""The topics of a source that a flow mirrors: MirrorMaker 2's rule, as a test of one name and as
+one regex.
 
 The rule (docs/mm2.md, "Which topics are mirrored"): (any include matches the whole name and no
 exclude does, or it is a heartbeats topic and those are mirrored), and it is not internal and not a
@@ -46,15 +46,15 @@ class TopicSelection:
         ) and not self.naming.is_cycle(topic, self.target)
 
     def lands(self, topic: str) -> bool:
-        """Whether `java_pattern` matches the topic: all that `selects` does, and more under a
-        user's own policy."""
+        """Whether `java_pattern` matches the topic: all that `selects` matches, and more under a
+        user's policy."""
         return _compiled(self.java_pattern()).fullmatch(topic) is not None
 
     def java_pattern(self) -> str:
-        """Give one regex that fully matches the selected names, for engines that take a pattern.
+        """Return one regex that fully matches the selected names, for engines that take a pattern.
 
-        It never matches less than `selects` does, and exactly that under our own policies. A cycle
-        that only a user's own policy can tell is no regex: then it matches more, and `selects`
+        It never matches less than `selects`, and exactly the same under our own policies. A cycle
+        that only a user's policy can detect has no regex: then it matches more, and `selects`
         decides what goes to the target.
         """
         refused = [self.naming.internal_regex(), self.naming.cycle_regex(self.target)]
@@ -69,8 +69,7 @@ class TopicSelection:
 
 
 def matches_any(patterns: Sequence[str], name: str) -> bool:
-    """Whether one of the regexes matches the whole name; none of an empty list does (topics and
-    groups alike)."""
+    """Whether one of the regexes matches the whole name, of a topic or a group."""
     return any(_compiled(pattern).fullmatch(name) for pattern in patterns)
 
 
@@ -84,5 +83,5 @@ def _unless(regex: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    # As Java reads \w, \d, \s and \b, and what ignores case: of ASCII.
+    # As in Java, \w, \d, \s, \b and case folding are ASCII only.
     return re.compile(pattern, re.ASCII)

@@ -1,5 +1,5 @@
-"""The groups whose members are the processes of one topology file: their names, and the topic that
-they share. Pure."""
+"""The consumer groups of the processes of one topology file: their names, and the topic that they
+share. Pure."""
 
 import json
 from typing import NamedTuple
@@ -12,29 +12,28 @@ PARTITION = 0
 
 
 def work_of_flow(flow: str) -> str:
-    """What of a flow one process at a time does, by the name that leases and people have for it."""
+    """The name, in leases and messages, of a flow's work that one process at a time does."""
     return f"flow {flow}"
 
 
 def work_of_landing(alias: str) -> str:
-    """The same of a cluster that is landed."""
+    """The same for landing a cluster."""
     return f"landing of cluster {alias}"
 
 
 def group_of_flow(lake_id: str, flow: str) -> str:
-    """The group of the processes that may produce a flow; it is on the flow's target."""
+    """The group of the processes that may produce a flow, on the flow's target."""
     return f"mirrorlake-{lake_id}-{flow}->workers"
 
 
 def group_of_landing(lake_id: str, alias: str) -> str:
-    """The group of those that may land a cluster; it is there. No flow has a name without a
-    target, so no group of a flow has its name."""
+    """The group of the processes that may land a cluster, on that cluster. It differs from every
+    flow's group, since no flow's name lacks a target."""
     return f"mirrorlake-{lake_id}-{alias}->->workers"
 
 
 class Process(NamedTuple):
-    """A process that is in a group, as it names itself there: since when, in UTC, by its own
-    clock."""
+    """A process in a group, as it identifies itself there; `since` is in UTC, by its own clock."""
 
     host: str
     pid: int
@@ -44,16 +43,16 @@ class Process(NamedTuple):
         return f"process {self.pid} on {self.host}"
 
     def follows(self, other: "Process") -> bool:
-        """Whether it is the other one, or began after it on the same host."""
+        """Whether this is the other process, or one that began after it on the same host."""
         return self.host == other.host and (self.pid == other.pid or self.since > other.since)
 
     def text(self) -> str:
-        """What is committed with the partition, and what a client is called behind `/`."""
+        """The text that is committed with the partition."""
         return json.dumps(self._asdict(), separators=(",", ":"))
 
 
 def process_of(text: str) -> Process | None:
-    """The process that a text of `Process.text` names; None where it names none."""
+    """The process in a text of `Process.text`; None if it is not one."""
     try:
         document = json.loads(text)
         return Process(str(document["host"]), int(document["pid"]), str(document["since"]))
@@ -62,12 +61,12 @@ def process_of(text: str) -> Process | None:
 
 
 def client_id(alias: str, process: Process) -> str:
-    """What a member's client is called: brokers show it."""
+    """The client id of a member, which brokers show."""
     return f"mirrorlake-{alias}-workers/{process.host}/{process.pid}/{process.since}"
 
 
 def process_of_client(client: str) -> Process | None:
-    """The process that `client_id` named; None for another name."""
+    """The process in a `client_id`; None for any other name."""
     parts = client.split("/")
     if len(parts) != 4 or not parts[2].isdecimal():
         return None

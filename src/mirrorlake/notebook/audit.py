@@ -6,7 +6,7 @@ from mirrorlake.notebook.host import Notebook
 
 
 def proof(nb: Notebook) -> str:
-    """What is proven by content, in a sentence."""
+    """How much is proven by content, in a sentence."""
     rows = nb.rows("proven", flow=nb.flow)
     compared = [row for row in rows if row["audited_at"] is not None]
     if not compared:
@@ -23,7 +23,7 @@ def proof(nb: Notebook) -> str:
 
 
 def verdict(nb: Notebook) -> str:
-    """The audit in a sentence, with the time of the oldest sample that it goes by."""
+    """The audit in a sentence, with the time of the oldest sample behind it."""
     rows = nb.rows("audit", flow=nb.flow)
     counts = Counter(row["verdict"] for row in rows)
     if not counts:

@@ -1,4 +1,4 @@
-"""Notebook 06: runs of MLflow compared, and the cores that a load needs."""
+"""Notebook 06: compares MLflow runs, and estimates the cores for a load."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from mirrorlake.notebook import charts
 from mirrorlake.notebook.host import Notebook
 from mirrorlake.tracking.store import MlflowStore, open_store
 
-#: Runs of which all figures are read; the others are in the table of runs only.
+#: How many runs have all their figures read; older ones are only in the table of runs.
 NEWEST = 20
-#: Loads for which an answer is given beside the one that is asked for, as shares of it.
+#: The loads to answer for, as multiples of the one asked for.
 _SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)
-#: The name of the cost that was measured on runs of `run`.
+#: The name of the cost measured on runs of `run`.
 OWN = "runs of this lake"
 _RUNS = (
     "started", "command", "status", "cores", "records", "seconds", "records_per_second",
@@ -29,23 +29,22 @@ _RUNS = (
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run costs: cores that are busy with no records, and CPU seconds for each million of
-    records."""
+    """The cost of a run: busy cores without records, and CPU seconds per million records."""
 
     idle_cores: float
     cpu_seconds_per_million: float
 
     def cores(self, records_per_second: float, utilisation: float = 0.7) -> float:
-        """Cores for a load, of which that share is to be busy; the rest takes peaks and catching
-        up."""
+        """Cores for a load if the share `utilisation` of them is busy; the rest is for peaks and
+        catching up."""
         busy = self.idle_cores + records_per_second * self.cpu_seconds_per_million / 1e6
         return busy / utilisation
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What the runs of an experiment show: all runs, samples of those of `run` (records_per_second,
-    cpu_cores, run), and the cost of a record by its origin."""
+    """The data of an experiment: all runs, samples of those of `run` (records_per_second,
+    cpu_cores, run), and costs by origin."""
 
     runs: list[dict[str, Any]]
     samples: list[dict[str, Any]]
@@ -53,8 +52,8 @@ class Measured:
 
 
 def measured(nb: Notebook) -> Measured:
-    """Read the experiment of the widgets `tracking_uri` and `experiment`; empty, it is that of the
-    lake."""
+    """Read the experiment of the widgets `tracking_uri` and `experiment`; if they are empty, the
+    lake's."""
     tracking = Tracking(
         uri=nb.widget("tracking_uri") or None, experiment=nb.widget("experiment") or "mirrorlake"
     )
@@ -116,8 +115,7 @@ def runs(measured: Measured) -> pa.Table:
 
 
 def answers(nb: Notebook, measured: Measured) -> pa.Table:
-    """Cores for the load of the widgets, and for loads around it, by the origin of the
-    cost."""
+    """Cores for the widgets' load, and for loads around it, by the origin of the cost."""
     load, utilisation = nb.number("records_per_second", 10_000), nb.number("utilisation", 0.7)
     rows = [
         {
@@ -136,7 +134,7 @@ def answers(nb: Notebook, measured: Measured) -> pa.Table:
 
 
 def sentence(nb: Notebook, measured: Measured) -> str:
-    """The answer for the load that is asked for."""
+    """The answer for the widgets' load."""
     load, utilisation = nb.number("records_per_second", 10_000), nb.number("utilisation", 0.7)
     if not measured.costs:
         return (
@@ -153,8 +151,8 @@ def sentence(nb: Notebook, measured: Measured) -> str:
 
 
 def by_figures(nb: Notebook) -> pa.Table:
-    """What a load like that of the widgets takes by what mirrorlake's developers measured on one
-    machine (docs/capacity.md), by where the lake lies: before there are runs of one's own."""
+    """The needs of the widgets' load for each kind of lake, from the developers' measurements on
+    one machine (docs/capacity.md): for use before there are own runs."""
     rate, size = nb.number("records_per_second", 10_000), nb.number("record_bytes", RECORD_BYTES)
     load = Load(
         partitions=round(nb.number("partitions", 100)),
@@ -172,7 +170,7 @@ def by_figures(nb: Notebook) -> pa.Table:
 
 
 def chart(nb: Notebook, measured: Measured) -> alt.LayerChart | None:
-    """Samples of the runs, and the line of what to provide; None without samples."""
+    """Samples of the runs, and a line of the cores to provide; None without samples."""
     if OWN not in measured.costs:
         return None
     seen = (sample["records_per_second"] for sample in measured.samples)
@@ -186,16 +184,16 @@ def chart(nb: Notebook, measured: Measured) -> alt.LayerChart | None:
 
 
 def fitted(points: Sequence[tuple[float, float]]) -> Cost | None:
-    """The cost that fits samples (records per second, busy cores) best; None where they do not show
-    it.
+    """Fit a cost to samples (records per second, busy cores); None if there were practically no
+    records.
 
-    A straight line through the points, by least squares. Where it would say that records cost
-    nothing, or that idling gives cores back, all is put on the records: that never says too little
-    for a load as high as those seen.
+    A straight line through the points, by least squares. If its slope is not positive or its idle
+    part negative, the whole cost is put on the records, which is never too little for loads as high
+    as those seen.
     """
     points = [(rate, cores) for rate, cores in points if rate >= 0 and cores >= 0]
     records, busy = sum(rate for rate, _ in points), sum(cores for _, cores in points)
-    if records < 1:  # less than a record a second in all: the machine was idle
+    if records < 1:  # less than one record a second in all: the flows were idle
         return None
     middle, height = records / len(points), busy / len(points)
     spread = sum((rate - middle) ** 2 for rate, _ in points)

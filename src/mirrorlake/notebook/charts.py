@@ -1,5 +1,4 @@
-"""The notebooks' charts, as Altair draws them. Each takes a small table, of one of the notebooks'
-queries."""
+"""The notebooks' charts, drawn by Altair, each from the small table of one query."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,8 +16,8 @@ _TIME = "%Y-%m-%d %H:%M:%S"
 def lines(
     table: pa.Table, x: str, y: dict[str, str], *, title: str, unit: str, over: str = "T"
 ) -> alt.Chart:
-    """Several measures over time, or with `over` Q over numbers: `y` is what each is called, by
-    column. Points too, for what stands alone."""
+    """Several measures over time, or with `over="Q"` over numbers; `y` maps columns to labels.
+    Points are drawn too, for isolated values."""
     number = over == "Q"
     rows = _long(_rows(table), [x], y, unit)
     chart: alt.Chart = _chart(rows, title, alt.MarkDef("line", point=True), height=_HEIGHT).encode(
@@ -39,7 +38,7 @@ def lines(
 
 
 def stacked(table: pa.Table, y: str, title: str) -> alt.Chart:
-    """One measure of each topic by minute, one topic on the other."""
+    """One measure by minute, stacked by topic."""
     chart: alt.Chart = _chart(_rows(table), title, alt.MarkDef("bar"), height=_HEIGHT).encode(
         x=alt.X("minute:T", title=None),
         y=alt.Y(f"{y}:Q", title=y.replace("_", " ")),
@@ -52,7 +51,7 @@ def stacked(table: pa.Table, y: str, title: str) -> alt.Chart:
 def bars(
     table: pa.Table, name: list[str], measures: dict[str, str], title: str, unit: str
 ) -> alt.Chart:
-    """Measures side by side for each name, which the columns `name` make together."""
+    """Measures side by side for each name, joined from the columns `name`."""
     rows = [{**row, "place": "-".join(str(row[part]) for part in name)} for row in _rows(table)]
     order = list(measures.values())
     chart: alt.Chart = _chart(

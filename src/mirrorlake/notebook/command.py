@@ -5,8 +5,7 @@ from mirrorlake.notebook.host import Notebook
 
 
 def run(nb: Notebook) -> str:
-    """Run the widgets' command in this process, by its session. What it says goes to the cell's
-    output.
+    """Run the widgets' command in this process, with its session. Output goes to the cell.
 
     Returns:
         How it ended, as a sentence.

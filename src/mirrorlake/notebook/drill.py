@@ -1,4 +1,4 @@
-"""Notebook 04: a failover, rehearsed. Nothing is changed unless the widget `dry_run` says no."""
+"""Notebook 04: rehearses a failover. Changes nothing unless the widget `dry_run` is no."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -17,7 +17,7 @@ from mirrorlake.errors import InputError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.notebook.host import Notebook
 
-#: The group that a rehearsal on the demo's clusters makes, if there is none.
+#: The group that a rehearsal on the demo's clusters creates, if it does not exist.
 DEMO_GROUP = "orders-service"
 
 _MOVES = pa.schema(
@@ -30,19 +30,19 @@ _MOVES = pa.schema(
 
 @dataclass(frozen=True)
 class Drill:
-    """What a rehearsal gives: `moves` is one row per group and partition, `sentences` what to read
-    of them."""
+    """The result of a rehearsal: `moves` has a row per group and partition, `sentences` explain
+    them."""
 
     moves: list[dict[str, Any]]
     sentences: list[str]
 
 
 def rehearse(nb: Notebook) -> Drill:
-    """Plan the failover of the widget `groups` (empty: all), and carry it out where `dry_run` is
-    no.
+    """Plan the failover of the groups in the widget `groups` (empty: all), and carry it out if
+    `dry_run` is no.
 
-    Recorded as a run of MLflow. Raises InputError, and ClusterUnreachable when the target does not
-    answer.
+    A failover that is carried out is recorded as an MLflow run. Raises InputError, and
+    ClusterUnreachable when the target does not answer.
     """
     dry_run = nb.widget("dry_run").lower() not in ("no", "false", "0")
     named = tuple(name.strip() for name in nb.widget("groups").split(",") if name.strip()) or None
@@ -55,7 +55,7 @@ def rehearse(nb: Notebook) -> Drill:
 
 
 def _check_same(nb: Notebook, lake: mirrorlake.OpenLake) -> None:
-    """Raise InputError where the topology's lake is not the one that the widget names."""
+    """Raise InputError if the topology's lake is not the one that the widget names."""
     named, moved = nb.lake.internals, lake.internals
     if named.stored_id != moved.stored_id:
         raise InputError(
@@ -65,7 +65,7 @@ def _check_same(nb: Notebook, lake: mirrorlake.OpenLake) -> None:
 
 
 def moves(drill: Drill) -> pa.Table:
-    """One row per group and partition: from where to where, and what was done."""
+    """A row per group and partition: both positions, and what was done."""
     rows = [{name: row.get(name) for name in _MOVES.names} for row in drill.moves]
     return pa.Table.from_pylist(rows, schema=_MOVES)
 
@@ -88,8 +88,8 @@ def _sentences(moves_planned: mirrorlake.Moves) -> list[str]:
 
 @contextmanager
 def _clusters(topology: Topology, demo_group: bool) -> Iterator[list[str]]:
-    """The clusters, running: those of the demo are started for the rehearsal, and stopped behind
-    it."""
+    """Keep the clusters running: the demo's are started for the rehearsal, and stopped
+    afterwards."""
     folder = topology.directory / "clusters"
     stopped = [alias for alias in topology.clusters if _is_stopped(folder / alias)]
     if not stopped:
@@ -113,8 +113,8 @@ def _is_stopped(directory: Path) -> bool:
 
 
 def _made_demo_group(topology: Topology) -> bool:
-    """Let a group have read half of the source's topics, unless an earlier rehearsal did: the
-    demo's has moved away."""
+    """Commit half of the source's topics for a group, unless an earlier rehearsal did: the demo's
+    own group has moved away."""
     flow = topology.active_flows()[0]
     connections = Connections(topology)
     if DEMO_GROUP in connections.groups(flow.source).listing().states:

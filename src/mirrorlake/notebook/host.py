@@ -1,5 +1,4 @@
-"""A notebook's surroundings: the workspace's on Databricks, small stand-ins for them everywhere
-else."""
+"""A notebook's environment: that of a Databricks workspace, or small stand-ins elsewhere."""
 
 import sys
 from collections.abc import Mapping
@@ -24,18 +23,17 @@ from mirrorlake.terminal import plain_console, plain_table
 if TYPE_CHECKING:  # a lake in a folder is read without Spark
     from pyspark.sql import DataFrame, SparkSession
 
-#: The demo's lake, beside which the notebooks run on a laptop; and the schema that the bundle makes
-#: by default.
+#: The default lakes: the demo's on a laptop, and the bundle's default schema in a workspace.
 DEMO_LAKE, WORKSPACE_LAKE = "./mirrorlake-demo/lake", "main.replication"
 _WIDTH = 180
 
 
 class Host(Protocol):
-    """Where widgets stand and things are shown."""
+    """The environment that has widgets and displays results."""
 
     @property
     def spark(self) -> "SparkSession | None":
-        """The session that is there; None lets the lake make one, when something needs it."""
+        """The existing session; if None, the lake makes one when needed."""
 
     def widgets(self, defaults: Mapping[str, str]) -> dict[str, str]:
         """Make widgets with these defaults and return their values."""
@@ -45,7 +43,7 @@ class Host(Protocol):
 
 
 class Workspace:
-    """Databricks: the session, `dbutils.widgets`, `display` and `displayHTML` of a notebook's own
+    """Databricks: uses the session, `dbutils.widgets`, `display` and `displayHTML` of a notebook's
     namespace."""
 
     def __init__(self, namespace: Mapping[str, Any]) -> None:
@@ -60,14 +58,14 @@ class Workspace:
         return self._spark
 
     def widgets(self, defaults: Mapping[str, str]) -> dict[str, str]:
-        """Text widgets above the notebook; what they hold already stays."""
+        """Text widgets above the notebook; existing values stay."""
         for name, value in defaults.items():
             self._widgets.text(name, value, name.replace("_", " "))
         return {name: str(self._widgets.get(name)).strip() for name in defaults}
 
     def show(self, what: Shown, charts: Path) -> None:
-        """A table by the workspace's own `display`, a chart as a picture below the cell, which
-        fetches no script; a sentence goes to the cell's output."""
+        """Show a table by the workspace's `display`, a chart as a picture, which loads no script,
+        and a sentence in the cell's output."""
         if isinstance(what, str):
             sys.stdout.write(f"{what}\n")
         elif isinstance(what, alt.TopLevelMixin):
@@ -77,17 +75,17 @@ class Workspace:
 
 
 class Kernel:
-    """Jupyter, or VS Code: tables and charts stand inline below the cell; widgets hold what the
-    notebook gave them."""
+    """Jupyter, or VS Code: tables and charts are shown inline below the cell; widgets have the
+    notebook's values."""
 
     spark = None
 
     def widgets(self, defaults: Mapping[str, str]) -> dict[str, str]:
-        """The defaults: a notebook changes what it hands to `open_notebook`."""
+        """The defaults: to change them, edit the call of `open_notebook`."""
         return {name: value.strip() for name, value in defaults.items()}
 
     def show(self, what: Shown, charts: Path) -> None:
-        """In the cell's output."""
+        """Show it in the cell's output."""
         import_module("IPython.display").display(bundle_of(what), raw=True)
 
 
@@ -104,8 +102,8 @@ class Laptop:
         self._out = out if out.is_terminal else plain_console(width=_WIDTH)
 
     def widgets(self, defaults: Mapping[str, str]) -> dict[str, str]:
-        """The defaults, overridden by arguments such as topic=orders. Raises InputError for
-        others."""
+        """The defaults, overridden by arguments such as topic=orders. Raises InputError for unknown
+        ones."""
         given = {}
         for argument in self._arguments:
             name, equals, value = argument.partition("=")
@@ -118,7 +116,7 @@ class Laptop:
         return {**defaults, **given}
 
     def show(self, what: Shown, charts: Path) -> None:
-        """A table as text, a chart as a file that needs no network."""
+        """Show a table as text, a chart as a file that needs no network."""
         if isinstance(what, str):
             self._out.print(what)
         elif isinstance(what, alt.TopLevelMixin):
@@ -140,17 +138,16 @@ class Notebook:
 
     @property
     def spark(self) -> "SparkSession":
-        """The session, made when it is first asked for: nothing that a notebook of ours shows of a
-        folder needs it."""
+        """The session, made on first use: our notebooks need none for a lake in a folder."""
         return self.lake.spark
 
     @property
     def session(self) -> "SparkSession | None":
-        """The session that was there before; None where one is made by what needs it."""
+        """The existing session; None if one is made on demand."""
         return self._host.spark
 
     def widget(self, name: str) -> str:
-        """What a widget says."""
+        """The value of a widget."""
         return self._widgets[name]
 
     @cached_property
@@ -169,7 +166,7 @@ class Notebook:
     @property
     def topology_file(self) -> Path:
         """The topology file: the widget's, else mirrorlake.yml beside a local lake, or in the
-        volume that the bundle makes in a schema."""
+        bundle's volume of a schema."""
         if self._widgets.get("topology"):
             return Path(self._widgets["topology"])
         if self.directory is not None:
@@ -179,8 +176,7 @@ class Notebook:
 
     @cached_property
     def flow(self) -> str:
-        """The flow that is looked at: the widget's, else the first one by name. Raises
-        InputError."""
+        """The flow to look at: the widget's, else the first one by name. Raises InputError."""
         known = [row["flow"] for row in self.rows("flows")]
         wanted = self._widgets.get("flow") or (known[0] if known else "")
         if wanted not in known:
@@ -192,7 +188,7 @@ class Notebook:
 
     @cached_property
     def topic(self) -> str:
-        """The topic that is looked at: the widget's, else the one with the most records."""
+        """The topic to look at: the widget's, else the one with the most records."""
         if wanted := self._widgets.get("topic"):
             return wanted
         rows = self.rows("busiest_topic", flow=self.flow)
@@ -202,10 +198,10 @@ class Notebook:
 
     @cached_property
     def span(self) -> dict[str, str]:
-        """The time that is looked at, as texts with their zone: the widgets', else the hour up to
-        the newest batch.
+        """The time span to look at, as texts with a zone: the widgets', else the hour up to the
+        newest batch.
 
-        Raises InputError for what is no time.
+        Raises InputError for an invalid time.
         """
         asked = {name: self._widgets.get(name, "") for name in ("since", "until")}
         (row,) = self.rows("span", flow=self.flow, **asked)
@@ -214,7 +210,7 @@ class Notebook:
         return {"since": row["since"], "until": row["until"]}
 
     def query(self, name: str, **args: object) -> pa.Table:
-        """`sql/notebooks/<name>.sql` of the package, asked of this lake by its own engine."""
+        """Run the package's `sql/notebooks/<name>.sql` on this lake, by its engine."""
         return self.packaged("notebooks", name, **args)
 
     def rows(self, name: str, **args: object) -> list[dict[str, Any]]:
@@ -222,12 +218,12 @@ class Notebook:
         return plain_rows(self.query(name, **args))
 
     def packaged(self, folder: str, name: str, **args: object) -> pa.Table:
-        """`sql/<folder>/<name>.sql` of the package, asked of this lake by its own engine."""
+        """Run the package's `sql/<folder>/<name>.sql` on this lake, by its engine."""
         text = (files("mirrorlake") / "sql" / folder / f"{name}.sql").read_text(encoding="utf-8")
         return self.lake.arrow(text, **args)
 
     def number(self, name: str, default: float) -> float:
-        """A widget as a number; the default where it is empty. Raises InputError."""
+        """A widget as a number, or the default if it is empty. Raises InputError."""
         try:
             return float(self.widget(name) or default)
         except ValueError:
@@ -242,19 +238,19 @@ class Notebook:
 
     @property
     def charts(self) -> Path:
-        """Where charts are put that need a file: beside a local lake."""
+        """The folder for charts that need a file: beside a local lake."""
         directory = self.directory
         return (Path.cwd() if directory is None else directory.parent) / "notebook-charts"
 
 
 def open_notebook(namespace: Mapping[str, Any], **widgets: str) -> Notebook:
-    """Open a notebook, of which `namespace` is its `globals()`; `widgets` are names and defaults of
-    those it has.
+    """Open a notebook; `namespace` is its `globals()`, `widgets` are the names and defaults of its
+    widgets.
 
-    Each notebook has the widget `lake`. On Databricks it has `spark`, `dbutils`, `display` and
-    `displayHTML`, which are used. In Jupyter and VS Code all is shown inline, and widgets have what
-    is given here, `lake` too. A file that is run has its values from the command line, and an error
-    of ours ends it with one sentence.
+    Each notebook has the widget `lake`. On Databricks it uses the namespace's `spark`, `dbutils`,
+    `display` and `displayHTML`. In Jupyter and VS Code all is shown inline, and widgets have the
+    values given here, including `lake`. A file run as a script takes its values from the command
+    line, and an error of ours ends it with one sentence.
     """
     if {"dbutils", "display", "displayHTML"} <= namespace.keys():
         workspace = Workspace(namespace)
@@ -271,7 +267,7 @@ def open_notebook(namespace: Mapping[str, Any], **widgets: str) -> Notebook:
 
 
 def place_of(text: str) -> dict[str, str]:
-    """The place that a lake's widget names, as `mirrorlake.open` takes it: catalog.schema, or a
+    """The arguments of `mirrorlake.open` for the value of the widget `lake`: catalog.schema, or a
     folder."""
     parts = text.split(".")
     if len(parts) == 2 and all(part.replace("_", "").replace("-", "").isalnum() for part in parts):
@@ -284,8 +280,7 @@ def place_of(text: str) -> dict[str, str]:
 def _one_sentence(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """As the command line does it: a sentence for what a person has to change, a traceback for all
-    else."""
+    """As in the command line: one sentence for an error of ours, a traceback for any other."""
     if isinstance(error, MirrorlakeError):
         sys.stderr.write(f"mirrorlake: {error}\n")
     else:

@@ -1,4 +1,4 @@
-"""Tables and charts as Jupyter and VS Code show them below a cell, without a network."""
+"""Tables and charts for display below a cell in Jupyter and VS Code, without a network."""
 
 from collections.abc import Sequence
 from io import StringIO
@@ -12,19 +12,18 @@ from mirrorlake.library.html import table
 if TYPE_CHECKING:  # a lake in a folder is read without Spark
     from pyspark.sql import DataFrame
 
-#: Rows that a table shows where there is no workspace to page through them.
+#: The most rows that a table shows outside a workspace, which can page.
 SHOWN_ROWS = 30
-#: What a Vega-Lite chart is called among MIME types; a front end that does not know it takes the
-#: picture.
+#: The MIME type of a Vega-Lite chart; a front end that does not know it shows the picture.
 _CHART = f"application/vnd.vegalite.{alt.SCHEMA_VERSION.partition('.')[0]}+json"
 
-#: What a notebook displays. Tables are Arrow's; a DataFrame is one of Spark that the user made in a
-#: cell of their own.
+#: Values that a notebook displays. Our tables are Arrow's; a DataFrame is Spark's, from a user's
+#: own cell.
 Shown: TypeAlias = "pa.Table | DataFrame | alt.TopLevelMixin | str"
 
 
 def bundle_of(what: Shown) -> dict[str, Any]:
-    """What is shown, by MIME type: a front end takes the richest that it knows."""
+    """The representations by MIME type: a front end picks the richest that it knows."""
     if isinstance(what, str):
         return {"text/plain": what}
     if isinstance(what, alt.TopLevelMixin):
@@ -36,14 +35,14 @@ def bundle_of(what: Shown) -> dict[str, Any]:
 
 
 def picture(chart: alt.TopLevelMixin) -> str:
-    """A chart as SVG, some kilobytes of it; a page with Vega's scripts in it is 0.9 MB."""
+    """A chart as SVG, some kilobytes; a page with Vega's scripts has 0.9 MB."""
     drawn = StringIO()
     chart.save(drawn, format="svg")
     return drawn.getvalue()
 
 
 def rows_of(what: "pa.Table | DataFrame") -> tuple[Sequence[str], list[dict[str, Any]]]:
-    """Columns, and the rows to be shown with one more if there are more."""
+    """The columns, and the rows to show plus one if there are more."""
     first = (
         what.slice(0, SHOWN_ROWS + 1)
         if isinstance(what, pa.Table)
@@ -53,8 +52,8 @@ def rows_of(what: "pa.Table | DataFrame") -> tuple[Sequence[str], list[dict[str,
 
 
 def plain_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows of a table; times are in UTC, without saying so (those with a zone would have Arrow
-    import pandas)."""
+    """The rows of a table; times are in UTC, without a zone (with a zone Arrow would import
+    pandas)."""
     fields = list(table.schema)
     for at, field in enumerate(fields):
         if pa.types.is_timestamp(field.type):

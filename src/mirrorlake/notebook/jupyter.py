@@ -18,15 +18,15 @@ from mirrorlake.errors import InputError
 
 _FIRST, _BETWEEN = "# Databricks notebook source\n", "\n# COMMAND ----------\n"
 _MAGIC = "# MAGIC"
-#: Cells that only a workspace needs: how the wheel is installed there.
+#: Beginnings of cells that only a workspace needs, which install the wheel.
 _OF_A_WORKSPACE = ("%md\n## Installing", "%pip ", "%restart_python")
 _OPENED = re.compile(r"(open_notebook\(\s*globals\(\))([^)]*)\)")
 _WIDGET = re.compile(r"(\w+)=(\"[^\"]*\")")
 
 
 def notebook_of(source: str, widgets: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The document of a notebook of Jupyter (nbformat 4) with the cells of a file of ours, and
-    values of widgets. Raises InputError for a widget that it has not. Pure."""
+    """Convert a file of ours into a Jupyter notebook (nbformat 4), with values of widgets. Raises
+    InputError for a widget that it does not have. Pure."""
     cells = []
     for number, text in enumerate(source.removeprefix(_FIRST).split(_BETWEEN)):
         text = _unmarked(text.strip("\n"))
@@ -45,7 +45,7 @@ def notebook_of(source: str, widgets: Mapping[str, str] | None = None) -> dict[s
 
 
 def _unmarked(text: str) -> str:
-    """A cell without the marks by which it is a comment in a file of Python."""
+    """A cell without the marks that make it a comment in a Python file."""
     lines = text.splitlines()
     if not lines or not all(line.startswith(_MAGIC) for line in lines):
         return text
@@ -53,7 +53,8 @@ def _unmarked(text: str) -> str:
 
 
 def with_widgets(text: str, widgets: Mapping[str, str]) -> str:
-    """A cell that hands other values to `open_notebook`, where it does. Raises InputError."""
+    """Change the values that a cell passes to `open_notebook`, if it calls it. Raises
+    InputError."""
     opened = _OPENED.search(text)
     if opened is None or not widgets:
         return text
@@ -67,8 +68,8 @@ def with_widgets(text: str, widgets: Mapping[str, str]) -> str:
 
 
 def write(folder: Path, sources: Sequence[Path], widgets: Mapping[str, str]) -> list[Path]:
-    """Write notebooks into a folder, each with the widgets that it has. Raises InputError for a
-    widget that none of them has, and OSError."""
+    """Write notebooks into a folder, each with the values of its own widgets. Raises InputError for
+    a widget that none of them has, and OSError."""
     texts = {source: source.read_text(encoding="utf-8") for source in sources}
     known = {source: widgets_of(text) for source, text in texts.items()}
     everywhere = list(dict.fromkeys(name for names in known.values() for name in names))
@@ -91,7 +92,7 @@ def widgets_of(source: str) -> list[str]:
 
 
 def main(words: Sequence[str]) -> int:
-    """Write what the command line names. Returns the exit code."""
+    """Write the notebooks named on the command line; return the exit code."""
     if len(words) < 2:
         sys.stderr.write(f"{__doc__}")
         return 2

@@ -1,4 +1,4 @@
-"""Notebook 02: from a spike to the partition, the batch and the records."""
+"""Notebook 02: from a latency spike to the partition, the batch and the records."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,8 @@ from mirrorlake.notebook.inline import plain_rows
 
 @dataclass(frozen=True)
 class Spike:
-    """A minute (a text with its zone), in it a partition and a batch; `how` says why these, and p99
-    is the partition's in that minute."""
+    """A minute (a text with a zone), and a partition and batch in it; `how` says why these. p99 is
+    the partition's in that minute."""
 
     how: str
     minute: str
@@ -32,16 +32,16 @@ class Spike:
 
 
 def over_time(nb: Notebook) -> alt.Chart:
-    """Percentiles per minute, of the topic of the widget or of all."""
+    """Percentiles per minute, of the widget's topic or of all."""
     table = nb.query("latency_minutes", flow=nb.flow, topic=nb.widget("topic"), **nb.span)
     names = {"replication_p50_ms": "p50", "replication_p95_ms": "p95", "replication_p99_ms": "p99"}
     return charts.lines(table, "minute", names, title=f"{nb.flow}: replication latency", unit="ms")
 
 
 def find_spike(nb: Notebook) -> Spike:
-    """Where to look: the batch of the record that the widgets name, the latest batch of their
-    minute, or else of the minute with the highest p99 in the time that is looked at. Raises
-    InputError where nothing was produced."""
+    """Find where to look: the batch of the widgets' record, or the slowest batch of the widgets'
+    minute, or else of the minute with the highest p99 in the time span. Raises InputError if
+    nothing was produced."""
     if nb.widget("offset"):
         return _of_record(nb, int(nb.number("partition", 0)), int(nb.number("offset", 0)))
     if nb.widget("minute"):
@@ -84,7 +84,7 @@ def _of_record(nb: Notebook, partition: int, offset: int) -> Spike:
 
 
 def _latest(nb: Notebook, how: str, minute: str) -> Spike:
-    """The latest partition of a minute (of the widget's, if it names one), and its latest batch."""
+    """The slowest partition of a minute (or the widget's), and its slowest batch."""
     rows = plain_rows(partitions(nb, minute))
     if nb.widget("partition"):
         rows = [row for row in rows if row["partition"] == int(nb.number("partition", 0))]
@@ -93,7 +93,7 @@ def _latest(nb: Notebook, how: str, minute: str) -> Spike:
             f"flow {nb.flow} produced nothing of what is looked at in the minute of {minute}"
         )
     first = rows[0]
-    # the minute is made of them
+    # never empty: the minute has rows of these batches
     batch = plain_rows(_batches(nb, first["topic"], first["partition"], minute))[0]
     p99 = first["replication_p99_ms"]
     return Spike(
@@ -112,7 +112,7 @@ def partitions(nb: Notebook, minute: str) -> pa.Table:
 
 
 def partition_bars(nb: Notebook, minute: str) -> alt.Chart:
-    """The latest partitions of a minute: until landed, and until on the target."""
+    """The slowest partitions of a minute: until landed, and until on the target."""
     names = {"landing_p99_ms": "until landed", "replication_p99_ms": "until on the target"}
     return charts.bars(
         partitions(nb, minute).slice(0, 15), ["topic", "partition"], names, f"p99 at {minute}", "ms"

@@ -1,4 +1,4 @@
-"""Notebook 01: where the flows stand."""
+"""Notebook 01: the state of the flows."""
 
 import altair as alt
 

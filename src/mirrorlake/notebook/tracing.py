@@ -12,10 +12,10 @@ from mirrorlake.notebook.host import Notebook
 
 
 def trace(nb: Notebook) -> Trace:
-    """The record of the widgets: by partition and offset, or by key; without, the newest one of the
-    busiest topic.
+    """Trace the widgets' record, by partition and offset or by key; by default the newest one of
+    the busiest topic.
 
-    Raises InputError for what is no place, UnknownOffset for one that the flow has never seen.
+    Raises InputError for an invalid place, UnknownOffset for one that the flow has never seen.
     """
     flow = nb.lake.flows[nb.flow]
     if key := nb.widget("key"):
@@ -32,12 +32,12 @@ def trace(nb: Notebook) -> Trace:
 
 
 def story(life: Trace) -> str:
-    """The whole of it, as the command line tells it."""
+    """The whole story, as the command line prints it."""
     return "\n".join(life.lines())
 
 
 def stages(life: Trace) -> pa.Table:
-    """One row a stage: when, how long after the one before, and what happened."""
+    """A row per stage: when, how long after the previous one, and what happened."""
     schema = pa.schema(
         [("stage", pa.string()), ("at", pa.timestamp("us")), ("after_ms", pa.int64())]
         + [("said", pa.string())]
@@ -46,15 +46,14 @@ def stages(life: Trace) -> pa.Table:
 
 
 def held_up(life: Trace) -> pa.Table:
-    """What held it up, in the order of time."""
+    """What held the record up, by time."""
     times = [(name, pa.timestamp("us")) for name in ("since", "until")]
     schema = pa.schema([("what", pa.string()), *times, ("said", pa.string())])
     return pa.Table.from_pylist(list(life.held_up), schema=schema)
 
 
 def neighbours(nb: Notebook, life: Trace) -> alt.Chart:
-    """How late the records around it were: each of the 500 offsets on either side that the stage
-    has."""
+    """The latency of the staged records among the 500 offsets on either side."""
     place = {name: getattr(life, name) for name in ("flow", "topic", "partition", "offset")}
     names = {"landing_ms": "until landed", "replication_ms": "until on the target"}
     title = f"around offset {life.offset} of {life.topic}-{life.partition}"

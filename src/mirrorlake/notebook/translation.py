@@ -1,4 +1,4 @@
-"""Notebook 03: offsets, there and back."""
+"""Notebook 03: translates offsets there and back."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from mirrorlake.notebook import charts
 from mirrorlake.notebook.host import Notebook
 from mirrorlake.notebook.inline import plain_rows
 
-#: (topic, partition, position), the topic as on the side that the position is from.
+#: (topic, partition, position), the topic named as on the side of the position.
 TopicPartitionOffset = tuple[str, int, int]
 
 _RESULT = pa.schema(
@@ -22,12 +22,12 @@ _RESULT = pa.schema(
 
 
 def mapped(nb: Notebook) -> pa.Table:
-    """What of the topic is mapped, per partition."""
+    """The mapped offsets of the topic, per partition."""
     return nb.query("mapped_partitions", flow=nb.flow, topic=nb.topic)
 
 
 def of_key(nb: Notebook) -> pa.Table:
-    """The newest records of the widget's key, in the widget's partition where one is given."""
+    """The newest records with the widget's key, in the widget's partition if given."""
     partition = int(nb.number("partition", -1))
     return nb.query(
         "offsets_of_key", flow=nb.flow, topic=nb.topic, key=nb.widget("key"), partition=partition
@@ -36,7 +36,7 @@ def of_key(nb: Notebook) -> pa.Table:
 
 def asked_for(nb: Notebook) -> list[TopicPartitionOffset]:
     """The positions of the widget's key, else the widgets' position, else one in the middle of each
-    partition that is mapped. Raises InputError where there is none."""
+    mapped partition. Raises InputError if there is none."""
     if nb.widget("key"):
         positions = [
             (nb.topic, row["partition"], row["source_offset"]) for row in plain_rows(of_key(nb))
@@ -74,7 +74,7 @@ def back_and_there(nb: Notebook, asked: Iterable[TopicPartitionOffset]) -> pa.Ta
 
 
 def at_time(nb: Notebook, at: str) -> pa.Table:
-    """Where a consumer of either side begins that goes back to a time, per partition."""
+    """Where a consumer that goes back to a time begins on either side, per partition."""
     rows = nb.rows("offsets_at", flow=nb.flow, topic=nb.topic, at=at)
     return there_and_back(nb, [(nb.topic, row["partition"], row["source_offset"]) for row in rows])
 

@@ -1,6 +1,6 @@
-"""Runs of mirrorlake, recorded with MLflow: what was set, how it went, over time
+"""Records mirrorlake's runs with MLflow: settings, results, and figures over time
 (docs/tracking.md).
 
-Recording never disturbs: MLflow is imported in a thread of its own, whatever it does is waited for
-there, what it cannot take is dropped, and an end waits for it for seconds only.
+Recording never disturbs a run: MLflow is imported and called in its own thread, what it cannot take
+is dropped, and the end of a run waits for it for seconds only.
 """

@@ -1,5 +1,5 @@
-"""A benchmark as a run of MLflow: recorded when it is over, so that nothing runs beside what is
-measured."""
+"""A benchmark as an MLflow run, recorded when it is over, so that nothing runs beside the
+measurement."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ _THROUGHPUT = ("records_per_second", "cpu_seconds_per_million", "seconds")
 
 
 def record_bench(document: Mapping[str, Any], directory: Path) -> None:
-    """Record the document of `run_bench` beside its file, or where MLFLOW_TRACKING_URI says."""
+    """Record the document of `run_bench` beside its file, or at MLFLOW_TRACKING_URI."""
     machine = {name: str(value) for name, value in document["machine"].items()}
     with tracked_at(directory, "bench", {**machine, "at": document["at"]}) as tracking:
         tracking.metrics(bench_metrics(document))
@@ -20,7 +20,7 @@ def record_bench(document: Mapping[str, Any], directory: Path) -> None:
 
 
 def bench_metrics(document: Mapping[str, Any]) -> dict[str, float]:
-    """The figures of all contestants, named contestant/figure, as in
+    """The figures of all contestants, named contestant/figure, for example
     mirrorlake/1024/records_per_second."""
     metrics: dict[str, float] = {"seconds": document["seconds"]}
     for size, part in document.get("throughput", {}).items():

@@ -1,4 +1,4 @@
-"""Figures of a running replicator, gathered from its threads and taken every half minute."""
+"""Figures of a running replicator, collected from its threads and read every half minute."""
 
 import threading
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from mirrorlake.run.samples import FlowLag
 
 @dataclass
 class _FlowCounts:
-    """What came of one flow since the last taking, and its newest lag."""
+    """The counts of one flow since the last `take`, and its newest lag."""
 
     records: int = 0
     batches: int = 0
@@ -18,7 +18,7 @@ class _FlowCounts:
 
 
 class Meter:
-    """Threads of all flows report to it."""
+    """Collects the reports of all flows' threads."""
 
     def __init__(self) -> None:
         self._use = threading.Lock()
@@ -46,15 +46,15 @@ class Meter:
 
     @property
     def records(self) -> int:
-        """Records produced so far, of all flows."""
+        """Records produced so far by all flows."""
         with self._use:
             return self._records
 
     def take(self, seconds: float) -> dict[str, float]:
-        """The metrics of the `seconds` since the last taking; most names begin with the flow:
+        """Return the metrics of the `seconds` since the last call; most names begin with the flow:
         east-to-west/lag_records.
 
-        MLflow takes no > in names.
+        MLflow allows no > in names.
         """
         metrics: dict[str, float] = {}
         with self._use:

@@ -1,5 +1,4 @@
-"""A thread that records one run: it takes what it is handed, and nothing waits for it but `close`,
-for some seconds."""
+"""A thread that records one run from a queue; only `close` waits for it, for some seconds."""
 
 import logging
 import queue
@@ -13,9 +12,9 @@ from mirrorlake.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-#: Things handed over that wait at most; more are dropped.
+#: The most tasks in the queue; further ones are dropped.
 WAITING = 1_000
-#: How often figures are asked for, and how long a store that failed is left alone, seconds.
+#: How often figures are read, and how long a store that failed is left alone, seconds.
 TICK_SECONDS = 30.0
 PAUSE_SECONDS = 60.0
 
@@ -24,7 +23,7 @@ Work = Callable[[Store, str], None]
 
 @dataclass(frozen=True)
 class Begin:
-    """What a run begins with. `started` is seconds since 1970."""
+    """The beginning of a run. `started` is seconds since 1970."""
 
     name: str
     tags: Mapping[str, str]
@@ -34,11 +33,9 @@ class Begin:
 
 
 class Recorder:
-    """Records a run in a store that may be slow, down or missing. The first failure is logged, the
-    others are not.
+    """Records a run in a store that may be slow, down or missing. Only the first failure is logged.
 
-    A run whose store was away when it began is begun when the store answers; figures of the time
-    between are lost.
+    If the store is away at first, the run is created once it answers; figures until then are lost.
     """
 
     def __init__(
@@ -79,7 +76,7 @@ class Recorder:
         self._hand_over(lambda store, run: store.text(run, name, content))
 
     def close(self, status: str, seconds: float) -> bool:
-        """Record the last figures and the end; returns whether that was done within `seconds`."""
+        """Record the last figures and the end; return whether that was done within `seconds`."""
         if self._figures is not None:
             self.metrics(self._figures())
         self._hand_over(lambda store, run: store.end(run, status))
@@ -103,8 +100,7 @@ class Recorder:
             self._tell("it is slower than what is to be recorded")
 
     def _turn(self) -> float | None:
-        """Take one thing that was handed over, or, after `tick_seconds` without any, ask for
-        figures."""
+        """Do one task of the queue or, after `tick_seconds` without any, queue new figures."""
         try:
             work = self._queue.get(timeout=max(0.0, self._figures_due - time.monotonic()))
         except queue.Empty:
@@ -118,7 +114,8 @@ class Recorder:
         return 0.0
 
     def _do(self, work: Work) -> None:
-        """Begin the run if that is still to be done, and one task; what fails is dropped."""
+        """Create the run if that is still to be done, then do one task; a task that fails is
+        dropped."""
         if time.monotonic() < self._not_before:
             return
         try:
@@ -135,7 +132,7 @@ class Recorder:
             work(self._store, self._run)
         except Exception as error:  # noqa: BLE001 - whatever a store raises must not disturb the replication
             self._not_before = time.monotonic() + PAUSE_SECONDS
-            # The text of an error that is not ours may hold an address with a password in it.
+            # The text of another library's error may contain an address with a password.
             self._tell(str(error) if isinstance(error, MissingExtra) else type(error).__name__)
 
     def _tell(self, why: str) -> None:

@@ -1,5 +1,4 @@
-"""What commands record: a run of MLflow around the work of `run`, `bench`, `failover` and
-`failback`."""
+"""Records the commands `run`, `bench`, `failover` and `failback` as MLflow runs."""
 
 import json
 import logging
@@ -32,16 +31,16 @@ if TYPE_CHECKING:  # a run over few records needs no session
 
 logger = logging.getLogger(__name__)
 
-#: Set to off, it switches recording off whatever the topology file says.
+#: The environment variable that, set to off, disables recording whatever the topology file says.
 SWITCH = "MIRRORLAKE_TRACKING"
 #: How long the end of a command waits for MLflow, seconds.
 CLOSE_SECONDS = 5.0
-#: The same where recording is all that is left to do: importing MLflow and making a store takes 7 s
-#: on a slow machine.
+#: The same if only recording is left to do: importing MLflow and making a store takes 7 s on a slow
+#: machine.
 MAKE_SECONDS = 120.0
 
 _PACKAGES = ("mirrorlake", "pyspark", "confluent-kafka")
-#: Settings of Spark that say how large and how tuned a session is; none of them holds a secret.
+#: Spark settings that describe the size and tuning of a session; none contains a secret.
 _SPARK = (
     "spark.master", "spark.driver.memory", "spark.executor.instances", "spark.executor.cores",
     "spark.executor.memory", "spark.sql.shuffle.partitions", "spark.sql.parquet.compression.codec",
@@ -52,8 +51,8 @@ _SPARK = (
 
 
 class Tracked:
-    """The run that is recorded, or nothing where recording is off: every call returns at once and
-    raises nothing."""
+    """The recorded run, or a no-op if recording is off: every call returns at once and raises
+    nothing."""
 
     def __init__(self) -> None:
         self._recorder: Recorder | None = None
@@ -83,17 +82,17 @@ class Tracked:
         self._meter.sampled(flow, lag)
 
     def session(self, spark: "SparkSession") -> None:
-        """The session that the work is done in."""
+        """Record the settings of the session."""
         if self._recorder is not None:
             self._recorder.params(spark_facts(spark))
 
     def metrics(self, values: Mapping[str, float]) -> None:
-        """Figures as of now."""
+        """Record figures as of now."""
         if self._recorder is not None:
             self._recorder.metrics(values)
 
     def report(self, document: object) -> None:
-        """What the command answered, as the artifact report.json."""
+        """Record the command's answer, as the artifact report.json."""
         if self._recorder is not None:
             self._recorder.text("report.json", json.dumps(document, indent=2, default=str))
 
@@ -103,7 +102,7 @@ class Tracked:
             self._recorder.close(status, seconds)
 
     def _figures(self) -> dict[str, float]:
-        """The meter's figures since the last reading, CPU of this process and its children, and
+        """The meter's figures since the last call, CPU of this process and its children, and
         totals."""
         now, cpu = time.monotonic(), _cpu()
         seconds = max(now - self._read_at, 0.001)
@@ -124,8 +123,8 @@ def tracked(
     figures: bool = False,
     tick: float = TICK_SECONDS,
 ) -> AbstractContextManager[Tracked]:
-    """Record the block as a run in the experiment of a topology; `figures` over time are those of a
-    replicator."""
+    """Record the block as a run in a topology's experiment; `figures` says whether to record a
+    replicator's figures over time."""
     facts = {"topology_sha256": topology_hash(topology), **params}
     texts = {"topology.redacted.yml": yaml.safe_dump(redacted(topology), sort_keys=False)}
     directory, tracking = lake_directory(topology), topology.tracking
@@ -144,8 +143,8 @@ def tracked(
 def tracked_at(
     directory: Path, command: str, params: Mapping[str, str]
 ) -> AbstractContextManager[Tracked]:
-    """Record the block as a run beside its results: for what has no topology file, and waits until
-    it is recorded."""
+    """Record the block as a run beside its results, and wait for it: for commands without a
+    topology file."""
     return _recorded(Tracking(), directory, command, params, close_seconds=MAKE_SECONDS)
 
 
@@ -179,10 +178,9 @@ def _recorded(
 
 
 def check_wanted(tracking: Tracking) -> bool:
-    """Whether runs are recorded: they are wherever MLflow is installed, unless the user has
-    switched it off.
+    """Whether to record runs: yes if MLflow is installed, unless the user has disabled it.
 
-    Raises MissingExtra where it is not, and the topology file asks for it in so many words.
+    Raises MissingExtra if it is not installed and the topology file has a `tracking` setting.
     """
     if not tracking.enabled or os.environ.get(SWITCH, "").lower() == "off":
         return False
@@ -197,9 +195,9 @@ def check_wanted(tracking: Tracking) -> bool:
 
 
 def versions() -> dict[str, str]:
-    """What runs, in which version, on how many cores."""
+    """The versions of packages, Python and Delta, and the machine's cores."""
     known = {name.replace("-", "_"): _version(name) for name in _PACKAGES}
-    # of the jar that our own session has
+    # that of the jar of our own session
     known["delta_spark"] = None if session_is_given() else DELTA_VERSION
     known |= {"python": platform.python_version(), "machine_cores": str(os.cpu_count())}
     return {name: version for name, version in known.items() if version is not None}
@@ -209,12 +207,11 @@ def _version(package: str) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:
-        return None  # of an extra that this run does without
+        return None  # an extra that this run does not need
 
 
 def spark_facts(spark: "SparkSession") -> dict[str, str]:
-    """The settings of a session that make a run comparable with another; `cores` where its master
-    says so."""
+    """The settings of a session that matter when comparing runs; `cores` if its master is local."""
     facts = {name: value for name in _SPARK if (value := spark.conf.get(name, None)) is not None}
     master = facts.get("spark.master", "")
     if master.startswith("local"):
@@ -224,14 +221,13 @@ def spark_facts(spark: "SparkSession") -> dict[str, str]:
 
 
 def lake_directory(topology: Topology) -> Path | None:
-    """The directory of a local lake; None for a catalog, and for a place that only Spark can
-    reach."""
+    """The directory of a local lake; None for a catalog or a URL."""
     path = topology.lake.path
     return None if path is None or "://" in path else topology.directory / path
 
 
 def _cpu() -> float:
-    """CPU seconds of this process, its JVM and its workers; 0 where they cannot be measured."""
+    """CPU seconds of this process, its JVM and its workers; 0 if they cannot be measured."""
     if sys.platform != "linux" or "DATABRICKS_RUNTIME_VERSION" in os.environ:
         return 0.0
     with suppress(ModuleNotFoundError):

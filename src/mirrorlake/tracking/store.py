@@ -1,5 +1,5 @@
-"""The one module that speaks to MLflow. Importing MLflow takes seconds, so it happens when a store
-is made."""
+"""The one module that calls MLflow. Importing MLflow takes seconds, so that happens when a store is
+made."""
 
 import atexit
 import importlib
@@ -19,11 +19,10 @@ from mirrorlake.config.tracking import Tracking
 from mirrorlake.extras import needs
 from mirrorlake.kafka.secrets import secret_provider, secret_stores
 
-#: Seconds that one request may take; what fails is not tried again, except with the next half
-#: minute's.
+#: How long one request may take, seconds; a failed one is not retried, but the next figures follow
+#: half a minute later.
 REQUEST_SECONDS = 5
-#: MLflow's own settings, unless the user has set them: give up soon, and tell no other party that
-#: it runs.
+#: MLflow's own settings, unless the user has set them: give up soon, and send no telemetry.
 _SETTINGS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": str(REQUEST_SECONDS),
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
@@ -31,10 +30,10 @@ _SETTINGS = {
 }
 _FOLDER = "_mlflow"
 _SQLITE = "sqlite:///"
-#: MLflow's limit for the text of a parameter.
+#: MLflow's limit for the length of a parameter.
 _PARAM_LENGTH = 500
-#: Held while a store is made. A process that ends waits for it: what MLflow imports is C++, and one
-#: of its threads that ends there, as those that do not hold up the end do, aborts the process.
+#: Held while a store is made; the end of the process waits for it. MLflow imports C++ libraries,
+#: and ending a daemon thread inside one of them aborts the process.
 _making = threading.Lock()
 atexit.register(_making.acquire, timeout=60)
 
@@ -59,8 +58,8 @@ class Store(Protocol):
 
 
 class MlflowStore:
-    """An experiment of an MLflow tracking server, a workspace or a local store, which is made when
-    it is missing."""
+    """An experiment of an MLflow tracking server, a workspace or a local store; created if
+    missing."""
 
     def __init__(self, uri: str, experiment: str, artifacts: Path | None = None) -> None:
         for key, value in _SETTINGS.items():
@@ -116,8 +115,8 @@ class MlflowStore:
         self._client.set_terminated(run, status)
 
     def runs(self) -> list[Any]:
-        """All runs of the experiment, newest first, as MLflow's entities; none if there is no such
-        experiment."""
+        """All runs of the experiment, newest first, as MLflow's entities; empty if it does not
+        exist."""
         experiment = self._client.get_experiment_by_name(self._experiment)
         if experiment is None:
             return []
@@ -131,11 +130,11 @@ class MlflowStore:
 
 
 def _make_database(file: Path, client: Callable[..., object]) -> None:
-    """Make a local store's database as a whole, unless it is there.
+    """Create a local store's database atomically, unless it exists.
 
-    MLflow makes its tables in many steps, each of which is committed: a process that is killed
-    among them, or meets another one there, leaves a file that no later one can open. So it is made
-    beside its place, and the first one that is put there counts.
+    MLflow creates its tables in many committed steps: a process that is killed in between, or races
+    with another one, leaves a file that cannot be opened later. So it is created in a temporary
+    folder, and the first one linked into place wins.
     """
     if file.exists():
         return
@@ -147,9 +146,8 @@ def _make_database(file: Path, client: Callable[..., object]) -> None:
 
 
 def place_of(tracking: Tracking, directory: Path | None) -> tuple[str, Path | None]:
-    """The tracking URI, and the folder of artifacts where the store is a local one. `directory` is
-    the lake's, None for one in a catalog. Raises TopologyError for a reference that has no
-    value."""
+    """The tracking URI, and the artifact folder of a local store. `directory` is the lake's, None
+    for one in a catalog. Raises TopologyError for a reference without a value."""
     if tracking.uri is not None:
         return resolve(
             tracking.uri,
@@ -164,16 +162,16 @@ def place_of(tracking: Tracking, directory: Path | None) -> tuple[str, Path | No
 
 
 def open_store(tracking: Tracking, directory: Path | None) -> MlflowStore:
-    """The store that a topology's `tracking` means."""
+    """Open the store of a topology's `tracking` block."""
     uri, artifacts = place_of(tracking, directory)
     experiment = tracking.experiment
     if uri.startswith("databricks") and not experiment.startswith("/"):
-        experiment = f"/Shared/{experiment}"  # a workspace takes absolute paths only
+        experiment = f"/Shared/{experiment}"  # a workspace accepts only absolute paths
     return MlflowStore(uri, experiment, artifacts)
 
 
 def described(tracking: Tracking, directory: Path | None) -> str:
-    """Where runs are recorded, for a sentence; without what may be a secret in it."""
+    """Where runs are recorded, for a sentence, without possible secrets."""
     if tracking.uri is not None and "${" in tracking.uri:
         return re.sub(r"://[^@]*@", "://", tracking.uri)
     uri, _ = place_of(tracking, directory)
