@@ -44,7 +44,7 @@ class BenchLake(str, Enum):
     catalog = "catalog"
 
 
-#: What is measured on lakes in folders alone: it makes up tables, or reads them by Spark.
+#: Parts that need lakes in folders: they generate tables, or read them by Spark.
 _IN_FOLDERS: tuple[BenchPart, ...] = (
     BenchPart.proof,
     BenchPart.control,
@@ -52,7 +52,7 @@ _IN_FOLDERS: tuple[BenchPart, ...] = (
     BenchPart.capacity,
     BenchPart.executors,
 )
-#: What takes long, or root: never part of the whole.
+#: Parts that take long, or need root: not part of a whole benchmark.
 _ALONE: tuple[BenchPart, ...] = (BenchPart.scale, BenchPart.capacity, BenchPart.executors)
 
 
@@ -104,8 +104,8 @@ def bench(
     parts = _parts(only, lake)
     backlogs = {size: records_120 if size < SMALL else records_1k for size in _sizes(record_bytes)}
     if warm_up is None:
-        # Brokers compile what many partitions take for a minute: they are measured as those are
-        # that have run for days.
+        # With many partitions brokers compile for a minute; measure them like brokers that have run
+        # for days.
         warm_up = 60.0 if BenchPart.scale in parts else 12.0
     options = BenchOptions(
         {part.value for part in parts},
@@ -144,7 +144,7 @@ def _parts(only: BenchPart | None, lake: BenchLake) -> set[BenchPart]:
 
 def _sizes(text: str) -> list[int]:
     """The sizes that are named. Raises InputError, before a cluster is started for them."""
-    from mirrorlake.devtools.bench.payload import LEAST_BYTES  # which has Kafka's client with it
+    from mirrorlake.devtools.bench.payload import LEAST_BYTES  # imports Kafka's client
 
     sizes = [int(part) if part.strip().isdecimal() else 0 for part in text.split(",")]
     if min(sizes) < LEAST_BYTES:

@@ -9,10 +9,10 @@ import typer
 
 from mirrorlake.library import names_known
 
-#: By this variable typer says which shell asks, such as `complete_bash`.
+#: The variable in which typer passes the shell, such as `complete_bash`.
 _ASKED_BY = "_MIRRORLAKE_COMPLETE"
-#: A shell of zsh runs typer's script at the first Tab, as the function _mirrorlake; the script only
-#: says what completes from then on, and offers nothing for that Tab.
+#: zsh runs typer's script at the first Tab, as the function _mirrorlake; the script only registers
+#: completion for later, and offers nothing for that Tab.
 _LOADED = "compdef %(complete_func)s %(prog_name)s\n"
 _OFFERS = '[[ $funcstack[1] != _%(prog_name)s ]] || %(complete_func)s "$@"\n'
 _HARMLESS = re.compile(r"[\w@%+=:,./-]")

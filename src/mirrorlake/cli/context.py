@@ -31,9 +31,9 @@ ENGINE = typer.Option(
     "warehouse, else DuckDB where their files are at hand, else Spark.",
 )
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
-#: The topology file where -c names no other.
+#: The default of -c, the topology file.
 TOPOLOGY_FILE = Path("mirrorlake.yml")
-#: How wide tables are where no terminal is: a program that reads a pipe wants each row on its line.
+#: The width of tables without a terminal: a program that reads a pipe wants each row on one line.
 PIPED_COLUMNS = 200
 
 

@@ -40,7 +40,7 @@ def dashboard(
         )
         shared.say(f"wrote {html}")
         return
-    known.short = False  # the same queries again and again: it pays to compile them
+    known.short = False  # repeated queries: it pays to compile them
     reader = DashboardReader(known.reader, shown)
     snapshots = Snapshots(in_words(reader.read), refresh)
     with DashboardServer("", snapshots.newest, port) as server:

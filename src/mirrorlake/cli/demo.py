@@ -26,7 +26,7 @@ def demo(
     result = play(directory, records, partial(_say, shared))
     if as_json:
         shared.answer(vars(result))
-    make_behind(shared.say)  # what was proven is printed by now: nothing waits for it
+    make_behind(shared.say)  # the proof is printed by now: nothing waits for this
     if not result.proven:
         raise typer.Exit(1)
 

@@ -9,7 +9,7 @@ from mirrorlake.cli.status_view import show_status
 from mirrorlake.errors import TopologyError
 from mirrorlake.terminal import print_table
 
-#: `sql` shows at most this many rows, unless the user says otherwise.
+#: The default limit of rows that `sql` shows.
 MAX_ROWS = 1_000
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Loggers whose lines say how a command goes on: they are shown without `-v` too.
+#: Loggers of a command's progress, shown without `-v` too.
 TELLING = ("mirrorlake.cli", "mirrorlake.library.progress")
 _FLOW = re.compile(r"\bflow ([\w.-]+->[\w.-]*\w)")
 
@@ -85,12 +85,12 @@ def install(console: "Callable[[], Console]", verbose: bool, form: Form = Form.a
     for name in TELLING:
         logging.getLogger(name).setLevel(logging.INFO)
     logging.getLogger("pyspark").setLevel(logging.ERROR)
-    # It prints the traceback of each function that Spark calls back and that raises, as one of a
-    # query that is being stopped does; the same exception comes to us as that of the query.
+    # It prints the traceback of each callback from Spark that raises, as one of a query being
+    # stopped does; we get the same exception from the query.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger("sqlglot").setLevel(logging.WARNING)
-    # MLflow writes past our forms, with the statements of its database and the traceback of
-    # what we tell by one sentence.
+    # MLflow bypasses our formats, with its database statements and the traceback of an error that
+    # we report in one sentence.
     os.environ["MLFLOW_CONFIGURE_LOGGING"] = "false"
     logging.getLogger("mlflow").setLevel(logging.CRITICAL)
     logging.getLogger("alembic").setLevel(logging.WARNING)
@@ -147,7 +147,7 @@ def _plain(value: object) -> object:
 
 
 def _hidden(text: str) -> str:
-    # when there is a line: it takes its time to import
+    # imported for the first line only: a slow import
     from mirrorlake.config.redaction import without_secrets_in_line
 
     return without_secrets_in_line(text)

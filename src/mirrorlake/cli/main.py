@@ -81,8 +81,8 @@ def options(
     logs.install(lambda: shared.err, verbose)
 
 
-#: The commands by what a person is about to do, each with its line of `--help`: at most 56
-#: characters, so that it is whole at 80 columns.
+#: The commands by task, each with its line of `--help`: at most 56 characters, to fit into 80
+#: columns.
 COMMANDS: Mapping[str, Sequence[tuple[Callable[..., object], str]]] = {
     "Start": (
         (demo, "Two clusters, a crash, a failover, and the proof."),
@@ -157,9 +157,9 @@ def main(words: Sequence[str] | None = None) -> None:
     try:
         _run(words)
         if sys.stdout is not None:
-            sys.stdout.flush()  # what fails behind this is told of by the interpreter
+            sys.stdout.flush()  # the interpreter reports failures after this
     except BrokenPipeError:
-        if not drop_unread():  # of another pipe
+        if not drop_unread():  # another pipe broke
             raise
         raise CommandEnded(_UNREAD, "what read the output has ended") from None
     finally:
@@ -175,7 +175,7 @@ def _run(words: Sequence[str] | None) -> None:
     try:
         app(args=words)
     except SystemExit as end:
-        if isinstance(end.__context__, BrokenPipeError):  # whatever pipe it was, click ends with 1
+        if isinstance(end.__context__, BrokenPipeError):  # click exits with 1 for any broken pipe
             raise end.__context__ from None
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
         if code:
@@ -191,7 +191,7 @@ def _run(words: Sequence[str] | None) -> None:
         refusal = store_refusal(error) or disk_refusal(error) or broker_refusal(error)
         if refusal is None:
             raise
-        logging.getLogger("mirrorlake").info("where it came from", exc_info=error)  # by -v alone
+        logging.getLogger("mirrorlake").info("where it came from", exc_info=error)  # with -v only
         raise _ended(refusal) from None
 
 

@@ -31,7 +31,7 @@ class Overview(TyperGroup):
                 formatter.write_dl(rows)
 
 
-#: The options of all commands that take a value, and those that take none.
+#: The global options with a value, and those without.
 _WITH_VALUE, _ALONE = ("-c", "--config"), ("-v", "--verbose")
 
 
@@ -45,7 +45,7 @@ def shared_first(words: Sequence[str]) -> list[str]:
         if word == "--":
             own += [word, *left]
         elif word in _WITH_VALUE:
-            value = list(islice(left, 1))  # none at the end of a line that lacks it
+            value = list(islice(left, 1))  # empty if the line ends without the value
             (shared if value else own).extend([word, *value])
         elif word in _ALONE or word.startswith("--config="):
             shared.append(word)

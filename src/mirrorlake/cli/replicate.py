@@ -104,7 +104,7 @@ def _stop_on_signals() -> threading.Event:
     finished by the next start, as after a kill."""
     event = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        return event  # a notebook or a test: who started the thread stops it
+        return event  # a notebook or a test: the thread's starter stops it
 
     def stop(number: int, _frame: FrameType | None) -> None:
         if event.is_set():

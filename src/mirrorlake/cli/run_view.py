@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: How often a flow is reported where there is no terminal, seconds.
+#: How often a flow is reported without a terminal, seconds.
 LINE_SECONDS = 60.0
 REDRAWS_PER_SECOND = 4
 

@@ -29,7 +29,7 @@ def translate_checkpoint(
     shared: Context = context.obj
     known = shared.lake.internals
     resolved = known.topology.flow(flow)
-    query = read_checkpoint(directory)  # before a session starts, where the lake needs one
+    query = read_checkpoint(directory)  # before a session starts, if the lake needs one
     translated = translate_query(known.reader, known.topology, resolved, query, reverse)
     texts = {
         number: starting_offsets(positions) for number, positions in translated.positions.items()

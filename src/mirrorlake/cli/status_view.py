@@ -9,7 +9,7 @@ from mirrorlake.terminal import print_table
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Of the ten minutes that ended with the newest batch: soon after a start, of the backlog too.
+#: Over the ten minutes up to the newest batch: soon after a start that includes the backlog.
 _LATENCIES = ("p50, 10 min", "p99, 10 min")
 
 

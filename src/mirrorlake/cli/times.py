@@ -4,7 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 from mirrorlake.errors import InputError
 
-#: By how much clocks of two machines may differ.
+#: How much the clocks of two machines may differ.
 _AHEAD = timedelta(minutes=5)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mirrorlake.library.verify_answer import Verified
 
 
-#: What takes less says nothing before its answer.
+#: A shorter comparison prints nothing before its answer.
 _QUICK = timedelta(seconds=10)
 _STRETCH = ("flow", "partition", "source offsets")
 

@@ -1,2 +1,2 @@
-"""The benchmark (`mirrorlake bench`): mirrorlake against MirrorMaker 2 and against what people
-write by hand."""
+"""The benchmark (`mirrorlake bench`): mirrorlake against MirrorMaker 2 and against hand-written
+jobs."""

@@ -1,4 +1,4 @@
-"""What a benchmark runs with: its options, and the clusters between which contestants race."""
+"""The options of a benchmark, and the clusters between which contestants race."""
 
 import os
 import shutil
@@ -20,17 +20,17 @@ from mirrorlake.kafka.admin import ClusterAdmin
 
 Say = Callable[[str], None]
 Start = Callable[[Job], Running]
-#: What a contestant wrote is gone when the next one starts: in its minute of grace it would hold
-#: gigabytes of memory, and memory that was not used lately is expensive on virtual machines, whose
-#: hosts take it back (six times, measured).
+#: Deletes a contestant's data before the next one starts: in Kafka's default minute it would occupy
+#: gigabytes of memory, and on virtual machines memory that was not used lately is slow (six times,
+#: measured), since hosts reclaim it.
 BROKERS = {"log.segment.delete.delay.ms": "1000"}
 
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """What to measure: `parts` are some of `run.PARTS`, `backlogs` records by record size in bytes,
-    and `executor_records` those of each executor. `laps` is how often a backlog is raced over;
-    `partitions` are those of `scale`, and `soak_minutes` how long memory is watched at full rate.
+    """What to measure: `parts` are some of `run.PARTS`, `backlogs` maps record sizes in bytes to
+    records, `executor_records` is per executor. `laps` is how often a backlog is raced,
+    `partitions` is for `scale`, and `soak_minutes` is how long memory is watched at full rate.
     `lake` is the kind of mirrorlake's lakes (`lakes.KINDS`)."""
 
     parts: Collection[str]
@@ -46,7 +46,7 @@ class BenchOptions:
 
 @dataclass(frozen=True)
 class Arena:
-    """The two clusters and the folder of one benchmark, and where its lakes lie."""
+    """The two clusters, the folder and the lakes of one benchmark."""
 
     east: EmbeddedCluster
     west: EmbeddedCluster
@@ -61,7 +61,7 @@ class Arena:
 
     @contextmanager
     def more(self, *names: str) -> Iterator[list[EmbeddedCluster]]:
-        """More clusters for the time of the block."""
+        """Run more clusters while the block runs."""
         self.say(f"starting {' and '.join(names)} too")
         clusters = start_clusters(names, self.directory / "more", properties=BROKERS)
         try:
@@ -78,7 +78,7 @@ class Arena:
         return ClusterAdmin("west", {"bootstrap.servers": self.west.bootstrap_servers, **QUIET})
 
     def job(self, name: str, what: str, topic: str, tuned: bool) -> Job:
-        """Describe a run in a fresh folder, under an alias that no other run has."""
+        """Describe a run in a new folder, under a unique alias."""
         alias = f"{name.replace('_', '-')}-{what}"
         directory = self.directory / alias
         directory.mkdir()
@@ -95,8 +95,7 @@ class Arena:
 
 @contextmanager
 def contestant(arena: Arena, job: Job, start: Start) -> Iterator[Running]:
-    """Run a contestant with nothing left over from the one before; remove what it wrote, unless it
-    fails."""
+    """Run a contestant while the block runs, then remove what it wrote, unless it failed."""
     os.sync()
     running = start(job)
     try:

@@ -1,8 +1,8 @@
-"""What mirrorlake takes, by which `library.capacity` says what flows need: one flow at rest and at
-a steady pace, a second target, thousands of partitions, groups with positions in them, and a
-backlog.
+"""Measures the figures behind `library.capacity`: one flow at rest and at a steady pace, a second
+target, thousands of partitions, groups with positions in them, and backlogs.
 
-Some minutes: each figure is measured over half a minute, of defaults, on a lake in a folder.
+Takes some minutes: each figure is measured over half a minute, with default settings, on a lake in
+a folder.
 """
 
 from collections.abc import Mapping
@@ -19,19 +19,19 @@ from mirrorlake.devtools.bench.scale import PREFIX, Size, make_groups, make_topi
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: A flow is measured so long after its first records, and for so long, seconds.
+#: How long after its first records a flow is measured, and for how long, seconds.
 SETTLE_SECONDS, REST_SECONDS = 25.0, 30.0
-#: How long after groups are made their first checkpoints are behind them, seconds.
+#: How long after their creation groups have their first checkpoints behind them, seconds.
 GROUPS_SECONDS = 40.0
-#: Records of a backlog, by their size in bytes.
+#: Records of a backlog, by record size in bytes.
 BACKLOGS: Mapping[int, int] = {120: 3_000_000, 1024: 1_000_000}
 _RACE_SECONDS = 240.0
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Figures of one run: cores and memory of all its processes at rest, without files that they
-    map, MiB; cores at the pace, 0 where that was not measured."""
+    """Figures of one run: cores, and memory without mapped files (MiB), of all its processes at
+    rest; cores at the pace, 0 if not measured."""
 
     idle_cores: float
     memory_mib: float
@@ -40,8 +40,8 @@ class Seen:
 
 @dataclass(frozen=True)
 class Backlog:
-    """Of a backlog: the size of its records, CPU s a million of them from its first batch on, and
-    memory behind it."""
+    """Figures of a backlog: its record size, CPU s per million records from its first batch on, and
+    memory afterwards."""
 
     record_bytes: int
     cpu_seconds_per_million: float
@@ -50,8 +50,8 @@ class Backlog:
 
 @dataclass(frozen=True)
 class Capacity:
-    """All that was measured: a flow, the same with a second target, and with many partitions, then
-    with groups; backlogs of small records, and of large ones."""
+    """All measurements: one flow, with a second target, with many partitions, with groups too;
+    backlogs of small and of large records."""
 
     one: Seen
     two: Seen
@@ -62,7 +62,7 @@ class Capacity:
 
 
 def measure_capacity(arena: Arena, pace: Pace, size: Size) -> dict[str, Any]:
-    """Measure all of it, one run after the other. Raises ReplicationError."""
+    """Run all measurements, one after the other. Raises ReplicationError."""
     one = _at_rest_and_at_pace(arena, "one", pace)
     with arena.more("west2") as (second,):
         two = _at_rest_and_at_pace(arena, "two", pace, (second.bootstrap_servers,))
@@ -78,8 +78,8 @@ def measure_capacity(arena: Arena, pace: Pace, size: Size) -> dict[str, Any]:
 
 
 def figures_of(measured: Capacity, pace: Pace, size: Size) -> dict[str, float]:
-    """The figures that these measurements give, by the names of `library.capacity_figures`. What
-    comes out below nothing is noise."""
+    """Calculate the figures of `library.capacity_figures`, by name, from the measurements. Negative
+    results are noise and become 0."""
     one, two, many, groups = measured.one, measured.two, measured.many, measured.groups
     partitions = len(size.places(size.names))
     positions = size.groups * size.topics_of_a_group * size.partitions
@@ -103,11 +103,11 @@ def figures_of(measured: Capacity, pace: Pace, size: Size) -> dict[str, float]:
 
 
 def split_cost(small: Backlog, large: Backlog) -> tuple[float, float]:
-    """CPU s a million records whatever they hold, and a GB of what they hold, by two sizes of
-    records: a line through both."""
+    """Split the cost into CPU s per million records of any size, and per GB of content, from two
+    record sizes: a line through both."""
     sizes = large.record_bytes - small.record_bytes
     more = large.cpu_seconds_per_million - small.cpu_seconds_per_million
-    each_byte = max(0.0, more / sizes)  # CPU s a million records of a byte: a MB
+    each_byte = max(0.0, more / sizes)  # CPU s per million records of one byte each, a MB
     of_bytes = each_byte * small.record_bytes
     return max(0.0, small.cpu_seconds_per_million - of_bytes), each_byte * 1e3
 
@@ -120,7 +120,7 @@ def _at_rest_and_at_pace(arena: Arena, what: str, pace: Pace, more: tuple[str, .
     job = replace(job, more_targets=more)
     arena.say(f"capacity: {what}: at rest, and at {pace.records_per_second:,} records/s")
     with contestant(arena, job, start_mirrorlake) as running:
-        # a trickle comes first, so all that begins has begun when it rests
+        # a trickle first, so that everything has started before it rests
         measure_latency(running, job, arena.target, Pace(10, warm_up_seconds=1.0, seconds=1.0))
         cores = idle_cores(running, SETTLE_SECONDS, REST_SECONDS)
         memory = own_memory(running)

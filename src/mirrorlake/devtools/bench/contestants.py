@@ -1,5 +1,4 @@
-"""Who races: each contestant replicates one topic from one cluster to another, in processes of its
-own."""
+"""The contestants: each replicates one topic from one cluster to another, in its own processes."""
 
 import json
 import signal
@@ -22,7 +21,7 @@ from mirrorlake.spark.java import find_java
 
 _STOP_SECONDS = 60.0
 _KILL_SECONDS = 15.0
-#: What Kafka's own connect-mirror-maker.sh gives the JVM.
+#: The JVM flags of Kafka's connect-mirror-maker.sh.
 _MIRROR_FLAGS = (
     "-Xms256M",
     "-Xmx2G",
@@ -47,12 +46,12 @@ rootLogger.appenderRef.err.ref = err
 
 @dataclass(frozen=True)
 class Job:
-    """One run of one contestant: `alias` is the source's, and so the prefix of the topic at the
-    target, or at each of `targets`.
+    """One run of one contestant: `alias` is the source's, and so the topic's prefix at each of
+    `targets`.
 
-    `tuned` gives MirrorMaker 2 the settings for throughput; for latency its own defaults are the
-    better ones. `own_lake` is mirrorlake's, None for a folder beside its topology file; in `tasks`
-    parts it lands and produces, None for its default.
+    `tuned` gives MirrorMaker 2 settings for throughput; for latency its defaults are better.
+    `own_lake` is mirrorlake's lake, None for a folder beside its topology file; `tasks` is its
+    number of landing and producing tasks, None for its default.
     """
 
     source: str
@@ -68,25 +67,25 @@ class Job:
 
     @property
     def targets(self) -> dict[str, str]:
-        """All targets' bootstrap servers, by the aliases that they get."""
+        """The bootstrap servers of all targets, by alias."""
         more = {f"west{number}": servers for number, servers in enumerate(self.more_targets, 2)}
         return {"west": self.target, **more}
 
     @property
     def lake(self) -> JobLake:
-        """Where mirrorlake has its tables."""
+        """The place of mirrorlake's tables."""
         return self.own_lake or in_folder(self.alias, self.directory)
 
     @property
     def target_topic(self) -> str:
-        """Name of the replicated topic."""
+        """The name of the replicated topic."""
         return f"{self.alias}.{self.topic}"
 
 
 @dataclass
 class Running:
-    """The processes of a contestant, and where it stages: `table` is a Delta table that must hold
-    every record too."""
+    """The processes of a contestant, and its stage: `table` is a Delta table that must get every
+    record too."""
 
     name: str
     log: Path
@@ -107,8 +106,8 @@ class Running:
     def wait_until(
         self, done: Callable[[], bool], seconds: float, late: str, pause: float = 0.1
     ) -> None:
-        """Poll until it is done. Raises ReplicationError when a process ended by itself, and after
-        so many seconds, with what `late` says of it."""
+        """Poll until `done`. Raises ReplicationError when a process ended by itself, and, with the
+        text `late`, after `seconds`."""
         for last in attempts(seconds, pause):
             if done():
                 return
@@ -117,7 +116,7 @@ class Running:
                 raise ReplicationError(f"{self.name} {late}: see {self.log}")
 
     def reading_since(self) -> float | None:
-        """Return when the first batch was planned (epoch seconds); None where nothing is staged, or
+        """Return when the first batch was planned (epoch seconds); None if nothing is staged, or
         not yet.
 
         A stage reads long before its first record reaches the target; a clock that starts there
@@ -129,8 +128,7 @@ class Running:
         return min(starts, default=None)
 
     def stop(self) -> None:
-        """End all processes, by force those that do not end in time; nothing of theirs is left
-        afterwards."""
+        """End all processes, by force if they do not end in time, including their descendants."""
         tree = tree_of(self.pids)
         for process in self.processes:
             process.signal(signal.SIGTERM)
@@ -166,7 +164,7 @@ def write_topology(job: Job) -> Path:
         },
         "lake": dict(job.lake.document),
         "flows": {f"{job.alias}->{alias}": flow for alias in job.targets},
-        "tracking": {"enabled": False},  # the others import no MLflow while they are measured
+        "tracking": {"enabled": False},  # the other contestants import no MLflow
     }
     topology = job.directory / "mirrorlake.yml"
     topology.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
@@ -174,13 +172,13 @@ def write_topology(job: Job) -> Path:
 
 
 def mirrorlake_command(job: Job, *words: str) -> list[str]:
-    """The words of a `mirrorlake` command over the topology file of a job."""
+    """The command line of a `mirrorlake` command with a job's topology file."""
     topology = str(job.directory / "mirrorlake.yml")
     return [sys.executable, "-m", "mirrorlake.cli.main", "-c", topology, *words]
 
 
 def mirror_properties(job: Job) -> str:
-    """Return the mm2.properties of a job: two tasks a flow, everything emitted as by default."""
+    """Return the mm2.properties of a job: two tasks per flow, default emissions."""
     settings = {
         "clusters": ", ".join((job.alias, *job.targets)),
         f"{job.alias}.bootstrap.servers": job.source,
@@ -261,7 +259,7 @@ class TableRows:
         self.rows = 0
 
     def refresh(self) -> int:
-        """Read what was committed since the last call and return the rows there are."""
+        """Read the commits since the last call and return the number of rows."""
         while (entry := self._log / f"{self._next:020d}.json").exists():
             for line in entry.read_text(encoding="utf-8").splitlines():
                 added = json.loads(line).get("add")

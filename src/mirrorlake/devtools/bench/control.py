@@ -1,5 +1,5 @@
-"""How long control takes for many topics when nothing changed: what it costs every refresh
-interval, for ever."""
+"""How long control takes for many topics when nothing changed: its cost at every refresh
+interval."""
 
 import statistics
 from collections.abc import Callable, Collection, Mapping
@@ -17,15 +17,15 @@ from mirrorlake.lake.changes import MemoryLog
 
 TOPICS, PARTITIONS = 300, 1_000
 ROUNDS = 5
-#: How long the brokers may take to list topics that were made, seconds.
+#: How long the brokers may take to list new topics, seconds.
 LISTED_SECONDS = 180.0
 PREFIX = "bench-control-"
 
 
 def measure_control(east: str, west: str) -> dict[str, float]:
-    """Make 300 topics with 1,000 partitions on `east` and their mirrors on `west`, and time what
-    control does then: {"topics", "partitions", "create_seconds", "refresh_topics_seconds",
-    "refresh_configs_seconds"}; the first is of all mirrors with their configs, the others are
+    """Create 300 topics with 1,000 partitions on `east` and their mirrors on `west`, and time
+    control: {"topics", "partitions", "create_seconds", "refresh_topics_seconds",
+    "refresh_configs_seconds"}; the first is for all mirrors with their configs, the others are
     medians when nothing changed."""
     topology = topology_of({"east": east, "west": west}, topics=[f"{PREFIX}.*"])
     (flow,) = topology.active_flows()
@@ -37,7 +37,7 @@ def measure_control(east: str, west: str) -> dict[str, float]:
 
     def create() -> None:
         plans = observe_topics(flow, connections, None)
-        # heartbeats are mirrored too, where there are some
+        # includes heartbeats, if there are any
         made_names.update(plan.target_topic for plan in plans)
         given = configs.creation({plan.topic: plan.factor for plan in plans})
         target.create_topics(
@@ -63,8 +63,8 @@ def measure_control(east: str, west: str) -> dict[str, float]:
 
 
 def create_many(admin: ClusterAdmin, prefix: str = PREFIX) -> list[TopicInfo]:
-    """Make the topics, as even as 1,000 partitions go into 300 topics, each with a config of its
-    own, and wait until the brokers list them all: the controller acknowledges them before that.
+    """Create 300 topics with 1,000 partitions in all, each with its own config, and wait until the
+    brokers list all: the controller acknowledges them before that.
 
     Returns them.
     """
@@ -84,7 +84,7 @@ def create_many(admin: ClusterAdmin, prefix: str = PREFIX) -> list[TopicInfo]:
 
 
 def wait_until_listed(admin: ClusterAdmin, names: Collection[str]) -> None:
-    """Wait until a cluster lists topics. Raises RuntimeError behind `LISTED_SECONDS`."""
+    """Wait until a cluster lists topics. Raises RuntimeError after `LISTED_SECONDS`."""
     for last in attempts(LISTED_SECONDS, 0.05):
         missing = set(names) - admin.topics().keys()
         if not missing:
@@ -94,7 +94,7 @@ def wait_until_listed(admin: ClusterAdmin, names: Collection[str]) -> None:
 
 
 def topology_of(addresses: Mapping[str, str], **flow: object) -> Topology:
-    """A topology with a flow from the first cluster to the second, as its settings say, and a lake
+    """A topology with a flow from the first cluster to the second, with these settings, and a lake
     in a folder."""
     clusters = {alias: {"bootstrap_servers": servers} for alias, servers in addresses.items()}
     flows = {"->".join(addresses): flow}

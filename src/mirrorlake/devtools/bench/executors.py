@@ -1,9 +1,9 @@
-"""How landing and producing scale over executors that share nothing with the driver but the lake's
-folder: Spark's `local-cluster`, each executor in processes of its own that are held to a quarter of
-a core, so that few cores have room for several.
+"""How landing and producing scale over executors that share only the lake's folder with the driver:
+Spark's `local-cluster`, with each executor's processes limited to a quarter of a core, so that few
+cores have room for several.
 
-They are held from the first batch on, and each gets as many records, however many there are: what
-their Python workers take to begin is the same part of every run.
+They are limited from the first batch on, and each gets the same number of records, so that the
+start of Python workers is the same share of every run.
 """
 
 import os
@@ -23,22 +23,22 @@ from mirrorlake.devtools.bench.report import MIRRORLAKE, beginning
 from mirrorlake.errors import InputError, ReplicationError
 from mirrorlake.processes import command_of, cpu_seconds, tree_of
 
-#: How many executors are compared, and how many cores each of them gets.
+#: The numbers of executors to compare, and the cores of each.
 COUNTS: Sequence[int] = (1, 2, 4)
 CORES_OF_ONE = 0.25
 RECORD_BYTES = 120
-#: Of the topic: as many for each executor, whatever their number.
+#: Of the topic: divisible by each number of executors.
 PARTITIONS = 12
-#: What Spark calls the program of an executor.
+#: The main class of Spark's executors.
 _PROGRAM = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 _RACE_SECONDS = 180.0
 
 
 @dataclass(frozen=True)
 class Scaled:
-    """One run: so many executors, records, seconds and records a second, from its first read on;
-    cores that the driver (Python and Java), all executors and the brokers of both sides were busy
-    with meanwhile; and the driver's share of the CPU of driver and executors."""
+    """One run: executors, records, seconds and records a second from its first read on; busy cores
+    of the driver (Python and Java), of all executors and of the brokers on both sides; and the
+    driver's share of the CPU of driver and executors."""
 
     executors: int
     records: int
@@ -51,14 +51,14 @@ class Scaled:
 
 
 ROOT = Path("/sys/fs/cgroup")
-#: How often a quota is given anew, microseconds: what containers have by default.
+#: The period of a quota, microseconds: the default of containers.
 PERIOD_US = 100_000
 _LEFT_SECONDS = 5.0
 
 
 class Quotas:
-    """Groups of processes, each of which gets so many cores. As a context manager it removes the
-    groups, once their processes have ended. Raises InputError where this user can make none."""
+    """Control groups of processes, each limited to `cores`. As a context manager it removes the
+    groups once their processes have ended. Raises InputError if this user cannot create one."""
 
     def __init__(self, cores: float, root: Path = ROOT) -> None:
         self._root = root
@@ -80,8 +80,8 @@ class Quotas:
         self._remove()
 
     def hold(self, name: str, pids: Iterable[int]) -> None:
-        """Have processes, and those that they will start, share the quota of a group; one that has
-        ended is passed over. Raises OSError."""
+        """Put processes, with their future children, under the quota of a group; ended ones are
+        skipped. Raises OSError."""
         if name not in self._groups:
             self._make(name)
         for pid in pids:
@@ -104,7 +104,7 @@ class Quotas:
             _write(path / file, limit)
 
     def _remove(self) -> None:
-        """Remove the groups; the kernel refuses that as long as a process of one is ending."""
+        """Remove the groups; the kernel refuses that while a process of one is ending."""
         for name, path in list(self._groups.items()):
             for last in attempts(_LEFT_SECONDS, 0.05):
                 try:
@@ -117,14 +117,14 @@ class Quotas:
 
 
 def _write(file: Path, text: str) -> None:
-    """Write to a file of the kernel's, which is there: no other may come about beside it."""
+    """Write to an existing kernel file; never create one."""
     with file.open("r+", encoding="utf-8") as control:
         control.write(text)
 
 
 def measure_executors(arena: Arena, records_of_one: int) -> dict[str, Any]:
-    """Measure one run after the other, of so many records for each executor. Raises InputError
-    where processes cannot be held to a part of a core, and ReplicationError."""
+    """Measure one run after the other, with `records_of_one` per executor. Raises InputError if
+    processes cannot be limited to a part of a core, and ReplicationError."""
     with Quotas(CORES_OF_ONE) as quotas:
         runs = [_run(arena, quotas, count, records_of_one * count) for count in COUNTS]
     return {
@@ -165,7 +165,7 @@ def _run(arena: Arena, quotas: Quotas, count: int, records: int) -> Scaled:
 
 
 def scaled_of(race: Race, executors: int) -> Scaled:
-    """The figures of a run with so many executors."""
+    """The figures of a run with this many executors."""
     (begin, before), end = beginning(race), race.samples[-1]
     seconds = end.at - before.at
     of_executors = end.executors_cpu - before.executors_cpu
@@ -183,8 +183,8 @@ def scaled_of(race: Race, executors: int) -> Scaled:
 
 
 class _HeldExecutors:
-    """The executors of a run, each with its Python workers held to its quota once records are
-    read."""
+    """The executors of a run; each, with its Python workers, is put under its quota once records
+    are read."""
 
     def __init__(self, running: Running, quotas: Quotas) -> None:
         self._running = running
@@ -193,11 +193,11 @@ class _HeldExecutors:
 
     @property
     def count(self) -> int:
-        """How many there were."""
+        """How many executors there were."""
         return len(self._held)
 
     def cpu_seconds(self) -> float:
-        """Their CPU so far. Those that are there are held from now on."""
+        """The executors' CPU so far. Also puts new executors under their quota."""
         executors = {
             process.pid
             for process in tree_of(self._running.pids)

@@ -1,5 +1,5 @@
-"""What a person waits for, and what an idle flow costs: cold commands, starts, and the CPU of a
-quiet flow."""
+"""Measures what a person waits for, and an idle flow: cold commands, starts, and the CPU of a quiet
+flow."""
 
 import math
 import subprocess
@@ -17,7 +17,7 @@ from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
 
 _PORT = 28_765
-#: How idiomatic code without mirrorlake counts the rows of a table.
+#: Idiomatic code without mirrorlake that counts the rows of a table.
 _BY_SPARK = """
 import sys
 from mirrorlake.spark.session import local_session
@@ -27,10 +27,10 @@ print(local_session().table(sys.argv[1]).count())
 
 @dataclass(frozen=True)
 class Feel:
-    """Seconds from the start of a process to the first records at the target, on nothing and where
-    it ran before, and the cores that an idle flow takes, heartbeats included. The rest is
-    mirrorlake's alone: seconds of cold commands by name, beside the idle flow and after it, of its
-    page, and of a count of the stage by Spark."""
+    """Seconds from the start of a process to the first records at the target, at a first start and
+    at a restart, and the cores of an idle flow, heartbeats included. The rest is mirrorlake's
+    alone: seconds of cold commands by name, beside the idle flow and after it, of the dashboard,
+    and of a count of the stage by Spark."""
 
     start_new_seconds: float
     start_again_seconds: float
@@ -44,13 +44,13 @@ class Feel:
 def measure_feel(
     job: Job, target: ClusterAdmin, start: Callable[[Job], Running], commands: bool
 ) -> Feel:
-    """Start a contestant on a topic with records, let it be idle, stop it, start it again.
+    """Start a contestant on a topic with records, let it idle, stop it, start it again.
 
     Args:
-        job: its topic is there, and empty.
+        job: its topic exists and is empty.
         target: the target cluster.
         start: starts the contestant.
-        commands: whether mirrorlake's commands are to be timed, beside the idle flow and after it.
+        commands: whether to time mirrorlake's commands, beside the idle flow and after it.
     """
     place = (job.topic, 0)
     send(job.source, [place] * 100)
@@ -77,7 +77,7 @@ def _commands(job: Job) -> dict[str, float]:
 
 
 def cold_commands(job: Job, topic: str) -> dict[str, float]:
-    """Seconds of each command that looks at a flow, by its name."""
+    """Seconds of each command that inspects a flow, by name."""
     flow = f"{job.alias}->west"
     place = ("--topic", topic, "--partition", "0", "--offset", "1")
     return {
@@ -88,7 +88,7 @@ def cold_commands(job: Job, topic: str) -> dict[str, float]:
 
 
 def command_seconds(job: Job, *words: str) -> float:
-    """Seconds of one command in a process of its own."""
+    """Seconds of one command in its own process."""
 
     def run() -> None:
         done = subprocess.run(
@@ -103,7 +103,7 @@ def command_seconds(job: Job, *words: str) -> float:
 
 
 def page_seconds(job: Job) -> float:
-    """Seconds from the command to the page and its figures."""
+    """Seconds from the command to the loaded page and its data."""
     command = mirrorlake_command(job, "dashboard", "--no-open", "--port", str(_PORT))
     began = time.monotonic()
     log = job.directory / "dashboard.log"
@@ -135,8 +135,8 @@ def _answered(url: str, process: "subprocess.Popen[bytes]") -> None:
 
 
 def _by_spark(job: Job) -> float | None:
-    """Seconds in which a Spark session that is made for it counts the records of the stage; None
-    where it cannot reach them."""
+    """Seconds in which a new Spark session counts the records of the stage; None if it cannot reach
+    them."""
     if job.lake.stage is None:
         return None
     command = [sys.executable, "-c", _BY_SPARK, job.lake.stage]

@@ -1,5 +1,4 @@
-"""How long a turn of checkpoints takes for many consumer groups: what it costs every ten seconds,
-for ever."""
+"""How long a turn of checkpoints takes for many consumer groups: its cost every ten seconds."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from mirrorlake.spark.session import local_session
 GROUPS, TOPICS, PARTITIONS = 500, 200, 2
 #: Topics that a group reads.
 TOPICS_OF_A_GROUP = 4
-#: Runs of the map a partition has, and records a run.
+#: Runs in the map per partition, and records per run.
 RUNS, RUN_RECORDS = 20, 1_000
 PREFIX, FLOW = "bench-groups-", "east->west"
 _LONGS = ("source_first", "source_last", "target_first", "target_last", "record_count", "batch_id")
@@ -40,11 +39,10 @@ _MAP = pa.schema(
 
 
 def measure_groups(east: str, west: str, directory: Path) -> dict[str, float]:
-    """Make 500 groups over 200 topics on `east`, a map of them in a new lake, and time turns of
-    checkpoints: {"groups", "topics", "positions", "first_round_seconds", "all_moved_seconds",
+    """Create 500 groups over 200 topics on `east`, and a map of them in a new lake, and time turns
+    of checkpoints: {"groups", "topics", "positions", "first_round_seconds", "all_moved_seconds",
     "tenth_moved_seconds", "nothing_moved_seconds"}; the first turn of a process, and later ones in
-    which all groups have moved, every tenth, and none. Positions are committed ones, all of them
-    different."""
+    which all groups have moved, every tenth, and none. All positions are different."""
     patterns = [f"{PREFIX}.*"]
     topology = topology_of({"east": east, "west": west}, topics=patterns, groups=patterns)
     connections = Connections(topology)
@@ -62,8 +60,8 @@ def measure_groups(east: str, west: str, directory: Path) -> dict[str, float]:
 
 
 def _timed_turns(lake: Lake, connections: Connections, topology: Topology) -> dict[str, float]:
-    """Commit positions and time the turns, which write `checkpoints` and MirrorMaker 2's topic
-    too."""
+    """Commit positions and time the turns, which also write `checkpoints` and MirrorMaker 2's
+    topic."""
     flow, deployment = topology.flow(FLOW), Deployment(lake, connections, EventLog(lake))
     groups = connections.groups("east")
     positions = _committed()
@@ -84,7 +82,7 @@ def _timed_turns(lake: Lake, connections: Connections, topology: Topology) -> di
 def _moved(
     positions: Mapping[str, Mapping[TopicAndPartition, Committed]], each: int, by: int
 ) -> dict[str, dict[TopicAndPartition, Committed]]:
-    """Positions of each so-many-th group, so many records further."""
+    """The positions of every `each`-th group, moved on by `by` records."""
     return {
         group: {key: Committed(position.offset + by) for key, position in items.items()}
         for number, (group, items) in enumerate(positions.items())
@@ -106,7 +104,7 @@ def _committed() -> dict[str, dict[TopicAndPartition, Committed]]:
 
 
 def _fill_map(lake: Lake) -> None:
-    """A map as batches leave it: each has a run of every partition."""
+    """Fill the map as batches do: each has a run of every partition."""
     targets = [(f"{PREFIX}{topic:03}", at) for topic in range(TOPICS) for at in range(PARTITIONS)]
     for number in range(RUNS):
         first, there = number * RUN_RECORDS, number * (RUN_RECORDS + 1)
@@ -124,8 +122,7 @@ def _fill_map(lake: Lake) -> None:
 
 @dataclass(frozen=True)
 class _Mapped:
-    """A flow that has brought over all that the map holds; `groups.running_flow.RunningFlow` to the
-    groups."""
+    """A flow that has produced everything in the map: a `groups.running_flow.RunningFlow`."""
 
     mirrors: Callable[[str], bool]
 
@@ -148,7 +145,7 @@ class _Mapped:
         return 0
 
     def check_targets(self) -> None:
-        """No process makes them again."""
+        """Nothing to do: no process recreates topics."""
 
     def reached(self, keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, Reached]:
         end = RUNS * RUN_RECORDS

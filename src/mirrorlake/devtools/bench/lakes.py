@@ -1,5 +1,5 @@
-"""Where mirrorlake's lakes lie while it is measured: in folders, in an object store, in one as
-tables that a catalog knows by their URLs, or as the own tables of a catalog."""
+"""Places of mirrorlake's lakes in benchmarks: folders, an object store, the same with tables
+registered in a catalog, or a catalog's own tables."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -17,10 +17,10 @@ class JobLake:
     """The lake of one run.
 
     Attributes:
-        document: what its topology file says as `lake`.
-        checkpoints: the folder below which a streaming query leaves its offsets.
-        stage: the table of records as Spark's SQL names it; None where a session would need jars
-            that mirrorlake does without.
+        document: the `lake` block of its topology file.
+        checkpoints: the folder below which a streaming query writes its offsets.
+        stage: the name of the records table in Spark SQL; None if a session would need jars that
+            mirrorlake itself does not use.
     """
 
     document: Mapping[str, Any]
@@ -28,7 +28,7 @@ class JobLake:
     stage: str | None
 
 
-#: Gives the lake of a run, by its name and the folder of its topology file.
+#: Returns the lake of a run, by its name and the folder of its topology file.
 LakeOf = Callable[[str, Path], JobLake]
 
 
@@ -44,8 +44,8 @@ KINDS = ("folder", "s3", "tables", "catalog")
 
 @contextmanager
 def lakes_of(kind: str, directory: Path) -> Iterator[LakeOf]:
-    """Start what lakes of one of KINDS need, in a new folder, for the time of the block. Processes
-    that are started meanwhile get by their environment what they need to reach it."""
+    """Start the services that a kind of lakes needs, in a new folder, while the block runs.
+    Processes started in the block get access through their environment."""
     directory.mkdir()
     if kind == "folder":
         yield in_folder
@@ -53,7 +53,7 @@ def lakes_of(kind: str, directory: Path) -> Iterator[LakeOf]:
         with hive_metastore(directory) as metastore, in_environment(metastore.environment):
             yield lambda name, folder: _in_catalog(metastore, name, folder / "state")
     else:
-        # `mirrorlake register` or a job tells a catalog of tables; a run needs none
+        # `mirrorlake register` or a job registers tables; a run needs no catalog
         known = {"catalog": "main", "schema": "replication"} if kind == "tables" else {}
         with object_store(directory) as store, in_environment(ENVIRONMENT):
             yield lambda name, folder: _in_store(store.lake(name) | known, folder / "state")
@@ -70,7 +70,7 @@ def _in_catalog(metastore: Metastore, name: str, state: Path) -> JobLake:
 
 @contextmanager
 def in_environment(settings: Mapping[str, str]) -> Iterator[None]:
-    """Have variables of the environment for the time of the block, which processes inherit."""
+    """Set environment variables while the block runs, for child processes to inherit."""
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
     try:

@@ -20,15 +20,15 @@ from mirrorlake.processes import cpu_seconds
 
 _START_SECONDS = 180.0
 _DRAIN_SECONDS = 60.0
-#: Records a second until the first one has come through.
+#: Records a second until the first one has arrived.
 _TRICKLE = 10
 _STAMP = 20
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Load of a latency run: records a second, bytes a record, and seconds before and while it is
-    measured."""
+    """The load of a latency run: records a second, bytes per record, and seconds of warm-up and of
+    measurement."""
 
     records_per_second: int = 1000
     record_bytes: int = 200
@@ -38,8 +38,8 @@ class Pace:
 
 @dataclass(frozen=True)
 class Latency:
-    """End-to-end latency in ms of the records sent in the measured time, and the cores that the
-    contestant took meanwhile; `lost` records did not arrive within a minute."""
+    """End-to-end latency in ms of the records sent during the measurement, and the contestant's
+    busy cores; `lost` records did not arrive within a minute."""
 
     p50_ms: float
     p95_ms: float
@@ -51,8 +51,8 @@ class Latency:
 
 
 class PacedProducer(threading.Thread):
-    """Sends a trickle, then a steady pace until it is stopped; each value starts with its time of
-    sending, epoch ns."""
+    """Sends a trickle, then at a steady pace until it is stopped; each value starts with its send
+    time, epoch ns."""
 
     def __init__(
         self, bootstrap_servers: str, places: Sequence[TopicAndPartition], pace: Pace
@@ -74,8 +74,8 @@ class PacedProducer(threading.Thread):
         self.sent_at_ns: list[int] = []
 
     def run(self) -> None:
-        """Send; after a stall of this machine the records that are late are sent at once, with
-        their real times."""
+        """Send; after a stall of this machine, late records are sent at once, with their actual
+        send times."""
         while not self._full_pace.is_set() and not self._stop_asked.wait(1 / _TRICKLE):
             self._send(self._places[0])
         start = time.monotonic()
@@ -95,12 +95,12 @@ class PacedProducer(threading.Thread):
         self.sent_at_ns.append(now)
 
     def full_pace(self) -> None:
-        """Go from a trickle to the full pace: a contestant that starts slowly has no backlog to
-        work off."""
+        """Go from the trickle to the full pace, so that a contestant that starts slowly has no
+        backlog."""
         self._full_pace.set()
 
     def stop(self) -> None:
-        """End, with everything sent."""
+        """Stop after everything is sent."""
         self._stop_asked.set()
         self.join()
 
@@ -131,8 +131,8 @@ def measure_latency(
 
 
 def _consume(running: Running, consumer: Consumer, producer: PacedProducer, pace: Pace) -> Latency:
-    """Read until every record that was sent in the measured time is there; at least once may bring
-    some twice."""
+    """Read until every record sent during the measurement has arrived; with at-least-once delivery
+    some arrive twice."""
     with closing(consumer):
         first = _poll_until_first(running, consumer)
         producer.full_pace()
@@ -171,7 +171,7 @@ def _poll_until_first(running: Running, consumer: Consumer) -> int:
 
 
 def _poll(consumer: Consumer) -> tuple[int, TopicAndPartition, int] | None:
-    """Give the next record's (arrival ns, place, time of sending ns)."""
+    """Return the next record's (arrival ns, place, send time ns)."""
     message = consumer.poll(0.1)
     now = time.time_ns()
     if message is None:
@@ -179,13 +179,13 @@ def _poll(consumer: Consumer) -> tuple[int, TopicAndPartition, int] | None:
     if message.error() is not None:
         if message.error().fatal():
             raise KafkaException(message.error())
-        # a topic so new that its partitions have no leader yet, or a reconnect: librdkafka goes on
+        # a new topic whose partitions have no leader yet, or a reconnect: librdkafka retries
         return None
     return now, (message.topic(), message.partition()), int(message.value()[:_STAMP])
 
 
 def _consumer(job: Job, places: Sequence[TopicAndPartition], target: ClusterAdmin) -> Consumer:
-    """A consumer of what comes from now on."""
+    """A consumer that begins at the current ends."""
     settings = {
         "bootstrap.servers": job.target,
         "group.id": "bench-latency",
@@ -200,7 +200,7 @@ def _consumer(job: Job, places: Sequence[TopicAndPartition], target: ClusterAdmi
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Give the smallest value that at least `share` of all values do not exceed; nan when there are
+    """Return the smallest value that at least `share` of all values do not exceed; nan if there are
     none."""
     if not values:
         return math.nan
@@ -209,7 +209,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def latency_of(sent: int, latencies_ms: Sequence[float], cores: float = 0.0) -> Latency:
-    """The percentiles of the records that arrived, of so many that were sent."""
+    """The percentiles of the records that arrived, of `sent` ones."""
     p50, p95, p99, top = (
         round(percentile(latencies_ms, share), 1) for share in (0.5, 0.95, 0.99, 1.0)
     )

@@ -1,7 +1,7 @@
-"""Tables of a lake as months of running leave them: a minute's work, since Delta's log is written
-directly.
+"""Makes a lake's tables as months of running leave them, within a minute, since it writes Delta's
+log directly.
 
-The files are what Spark would have written, except for their number: `maintain` compacts each table
+The files are as Spark would write them, except for their number: `maintain` compacts each table
 once a day.
 """
 
@@ -26,7 +26,7 @@ from mirrorlake.produce.report import SEGMENT
 FLOW = "east->west"
 _DAY_US = 86_400_000_000
 _TIME = pa.timestamp("us", tz="UTC")
-#: Delta keeps the log of so many days (sql/tables).
+#: Days for which Delta keeps the log (sql/tables).
 _LOG_DAYS = 7
 _RUN_RECORDS = 200
 _FILES = 8
@@ -34,9 +34,9 @@ _FILES = 8
 
 @dataclass(frozen=True)
 class History:
-    """How much has happened: batches left `runs` rows of the map in `days`; tables got `commits`
-    commits. `positions` are sampled every minute and, as `maintain` does it, kept for 90 days.
-    `merged`: whether it has merged the runs of each day too, except the last one
+    """The size of a history: batches left `runs` rows of the map in `days`; each table got
+    `commits` commits. `positions` are sampled every minute and, as by `maintain`, kept for 90 days.
+    `merged`: whether it also merged the runs of each day, except the last
     (sql/queries/merge_map.sql)."""
 
     runs: int
@@ -52,8 +52,7 @@ MAINTAINED = replace(YEAR, merged=True)
 
 
 def make_history(lake: Lake, history: History) -> None:
-    """Fill the tables of a new lake in a directory. Nothing of it may have been read by this
-    process before."""
+    """Fill the tables of a new lake in a directory. This process must not have read it before."""
     assert isinstance(lake, PathLake) and isinstance(lake.root, FolderPlace)
     parts = {
         "offset_map": _map_rows(history),
@@ -66,7 +65,7 @@ def make_history(lake: Lake, history: History) -> None:
 
 
 def _fill(folder: Path, tables: Iterable[pa.Table], history: History) -> None:
-    """Put files into a table, under the version that so many commits would have."""
+    """Put files into a table, at the version that the history's commits would have."""
     for rows in tables:
         write_deltalake(folder, rows, mode="append", schema_mode="merge")
     table = DeltaTable(folder)
@@ -75,8 +74,8 @@ def _fill(folder: Path, tables: Iterable[pa.Table], history: History) -> None:
 
 
 def _move_log(log: Path, version: int, history: History) -> None:
-    """Let the log be as long as so many commits make it: with one checkpoint near its end, and
-    without what is old."""
+    """Make the log as long as the history's commits would: with one checkpoint near its end, and
+    without old entries."""
     checkpoint = history.commits - history.commits % 100
     for path in (*log.glob("*.json"), *log.glob("*.crc")):
         path.unlink()
@@ -91,25 +90,25 @@ def _move_log(log: Path, version: int, history: History) -> None:
 
 
 def write_commit(log: Path, version: int, actions: Iterable[Mapping[str, object]]) -> None:
-    """Write a commit into Delta's log of a table."""
+    """Write a commit to a table's Delta log."""
     text = "\n".join(map(json.dumps, actions)) + "\n"
     (log / f"{version:020}.json").write_text(text, encoding="utf-8")
 
 
 def add_of(file: Path, at_ms: int, statistics: Mapping[str, object]) -> Mapping[str, object]:
-    """The action of Delta's log that adds a file to its table."""
+    """The Delta log action that adds a file to its table."""
     add = {"path": file.name, "partitionValues": {}, "size": file.stat().st_size}
     add |= {"modificationTime": at_ms, "dataChange": True, "stats": json.dumps(statistics)}
     return {"add": add}
 
 
 def topic_partition(number: int) -> tuple[str, int]:
-    """Topic and partition by a number: ten partitions a topic."""
+    """Topic and partition by number: ten partitions per topic."""
     return f"topic-{number // 10:03}", number % 10
 
 
 def _map_rows(history: History) -> Iterator[pa.Table]:
-    """Every batch wrote a run of each partition, and its transaction a marker behind it."""
+    """Every batch wrote a run per partition, and its transaction a marker after it."""
     each = history.runs // history.partitions
     merged = each - each // history.days if history.merged else 0
     bounds = np.append(np.arange(0, merged, MAX_SEGMENTS), np.arange(merged, each + 1))
@@ -122,7 +121,7 @@ def _map_rows(history: History) -> Iterator[pa.Table]:
 
 
 def _map_of(number: int, counts: np.ndarray, bounds: np.ndarray, days: int) -> pa.Table:
-    """The map of one partition, of runs of so many records; row i has those from bounds[i] to
+    """The map of one partition, with runs of `counts` records; row i has the runs from bounds[i] to
     bounds[i + 1]."""
     first = np.cumsum(counts) - counts
     there = first + np.arange(len(counts))
@@ -152,7 +151,7 @@ def _map_of(number: int, counts: np.ndarray, bounds: np.ndarray, days: int) -> p
 
 
 def _position_rows(history: History, days: int) -> Iterator[pa.Table]:
-    """A sample of every partition each minute; in files of a day, as they come."""
+    """A sample of every partition each minute, one file per day."""
     for day in range(days):
         minutes = np.repeat(np.arange(1440), history.partitions)
         numbers = np.tile(np.arange(history.partitions), 1440)
@@ -181,8 +180,8 @@ def _position_rows(history: History, days: int) -> Iterator[pa.Table]:
 
 
 def _change_rows(history: History) -> Iterator[pa.Table]:
-    """A group whose position is set every five minutes, and an ACL and a config made and taken away
-    each day."""
+    """A group whose position is set every five minutes, and an ACL and a config changed each
+    day."""
     moves = history.days * 288
     kinds = ["group"] * 286 + ["acl", "config"]
     pattern = pa.array(kinds * history.days)
@@ -210,7 +209,7 @@ def _named(number: int, rows: int) -> dict[str, pa.Array]:
 
 
 def _times(days: int, count: int) -> pa.Array:
-    """So many moments, equally far apart, the last one now."""
+    """`count` moments at equal intervals, the last one now."""
     passed = np.arange(1, count + 1) * (days * _DAY_US / count)
     return pa.array((_now() - days * _DAY_US + passed).astype(np.int64), _TIME)
 

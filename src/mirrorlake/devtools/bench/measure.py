@@ -18,29 +18,29 @@ from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.processes import cpu_seconds, memory_mib
 
 POLL_SECONDS = 0.2
-#: A flow is measured once its start is over, seconds.
+#: How long to wait after a flow's start before measuring it, seconds.
 SETTLE_SECONDS = 60.0
 IDLE_SECONDS = 60.0
 _START_SECONDS = 900.0
-#: librdkafka reports events that it drops when a client ends; that is no news.
+#: Hides librdkafka's reports of events that it drops when a client ends.
 QUIET = {"log_level": 3}
-#: By which words of their commands mirrorlake's driver and Spark's Python workers are recognized.
+#: Words in the command lines of mirrorlake's driver and of Spark's Python workers.
 DRIVER, WORKERS = "mirrorlake.cli.main", "pyspark.worker"
 _NEW_TOPIC = frozenset(
     {
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError.UNKNOWN_LEADER_EPOCH,  # a leader that does not know yet that it is one (KIP-320)
+        KafkaError.UNKNOWN_LEADER_EPOCH,  # the leader does not know yet that it is one (KIP-320)
     }
 )
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What was seen at one time: offsets at the targets, rows in the stage to wait for, CPU seconds
-    so far, those of executors in processes of their own among them, and the resident memory of
-    mirrorlake's Python driver, and of the workers of those that run Spark (0 for the others)."""
+    """One sample: offsets at the targets, rows in the stage to wait for, CPU seconds so far
+    (including those of separate executors), and resident memory of mirrorlake's Python driver and
+    of Spark's workers (0 for contestants without)."""
 
     at: float
     written: int
@@ -55,7 +55,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Race:
-    """One measured run. `first_read` is when the contestant planned its first batch, None where it
+    """One measured run. `first_read` is when the contestant planned its first batch, None if it
     stages nothing."""
 
     contestant: str
@@ -74,12 +74,12 @@ def watch(
     timeout: float,
     executors: Callable[[], float] = lambda: 0.0,
 ) -> Race:
-    """Sample until all records are committed at each target, and in the stage where there is one to
+    """Sample until all records are committed at each target, and in the stage if there is one to
     wait for.
 
-    Transactions add markers that count as offsets, so targets are done when they hold as many
-    offsets as records and none is open. `executors` gives the CPU seconds of executors so far.
-    Raises ReplicationError when a process ends or time is up.
+    Transaction markers take offsets too, so targets are done when they have at least as many
+    offsets as records and no transaction is open. `executors` returns the CPU seconds of executors
+    so far. Raises ReplicationError when a process ends or time is up.
     """
     rows = TableRows(running.table) if running.table is not None else None
     samples: list[Sample] = []
@@ -110,14 +110,14 @@ def watch(
 
 
 def finished(sample: Sample, records: int, targets: int, staged: bool) -> bool:
-    """Return whether a sample shows the end: all records at each of so many targets."""
+    """Return whether a sample shows the end: all records at each of the targets."""
     at_target = sample.committed >= records * targets and sample.committed == sample.written
     return at_target and (not staged or sample.landed >= records)
 
 
 def ends_of(target: ClusterAdmin, topic: str, partitions: int = PARTITIONS) -> tuple[int, int]:
-    """Give the offsets written and committed; none for a topic that is not there with all its
-    partitions, or so new that they have no leader yet."""
+    """Return the offsets written and committed; 0 for a topic that does not have all its partitions
+    yet, or no leaders for them."""
     info = target.topics().get(topic)
     if info is None or info.partitions < partitions:
         return 0, 0
@@ -133,7 +133,7 @@ def ends_of(target: ClusterAdmin, topic: str, partitions: int = PARTITIONS) -> t
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """How long it takes."""
+    """The seconds that `work` takes."""
     begun = time.monotonic()
     work()
     return time.monotonic() - begun
@@ -146,8 +146,8 @@ def started(
     start: Callable[[Job], Running],
     wanted: Mapping[TopicAndPartition, int],
 ) -> Iterator[tuple[Running, float]]:
-    """Run a contestant; with how long it takes until the target's partitions have so many offsets
-    at least, of each partition of the source."""
+    """Run a contestant while the block runs; yields it with the seconds until the target had the
+    `wanted` offsets of each source partition."""
     began = time.monotonic()
     running = start(job)
     try:
@@ -160,7 +160,7 @@ def started(
 def wait_until_there(
     running: Running, target: ClusterAdmin, job: Job, wanted: Mapping[TopicAndPartition, int]
 ) -> None:
-    """Wait until the target has so many offsets at least of each partition of the source. Raises
+    """Wait until the target has the `wanted` offsets of each source partition. Raises
     ReplicationError."""
 
     def there() -> bool:
@@ -173,8 +173,8 @@ def wait_until_there(
 def started_again(
     job: Job, target: ClusterAdmin, start: Callable[[Job], Running], place: TopicAndPartition
 ) -> float:
-    """Write one record, and start a contestant where it ran before; how long it takes until the
-    record is at the target."""
+    """Write one record, restart a contestant, and return the seconds until the record is at the
+    target."""
     there = mirror_ends(target, job, [place]).get(place, 0)
     send(job.source, [place])
     with started(job, target, start, {place: there + 1}) as (_, seconds):
@@ -184,7 +184,7 @@ def started_again(
 def mirror_ends(
     target: ClusterAdmin, job: Job, places: Sequence[TopicAndPartition] | Mapping[Any, int]
 ) -> dict[TopicAndPartition, int]:
-    """Where the mirrors of partitions end; those that are not there are missing."""
+    """The end offsets of the mirrors of partitions; missing mirrors are left out."""
     topics = target.topics()
     names = {(f"{job.alias}.{topic}", partition): (topic, partition) for topic, partition in places}
     there = [place for place in names if place[0] in topics]
@@ -195,7 +195,7 @@ def mirror_ends(
 def idle_cores(
     running: Running, settle: float = SETTLE_SECONDS, seconds: float = IDLE_SECONDS
 ) -> float:
-    """Cores of a flow at which nothing happens, over so many seconds once its start is over."""
+    """The cores of an idle flow, over `seconds` after its start has settled."""
     pause = threading.Event()
     pause.wait(settle)
     before, began = cpu_seconds(running.pids), time.monotonic()
@@ -206,13 +206,13 @@ def idle_cores(
 
 
 def own_memory(running: Running) -> int:
-    """Resident memory of all processes, without files that they map, MiB."""
+    """Resident memory of all processes, without mapped files, MiB."""
     programs = ("python", "java")
     return round(sum(memory_mib(running.pids, None, name, own=True) for name in programs))
 
 
 def send(bootstrap_servers: str, places: Sequence[TopicAndPartition]) -> None:
-    """Write one record for each of some partitions, as often as it is among them."""
+    """Write one record to each of the given partitions, as often as each is listed."""
     producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 20, **QUIET})
     for number, (topic, partition) in enumerate(places):
         producer.produce(topic, b"%d" % number, partition=partition)

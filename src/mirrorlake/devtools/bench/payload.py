@@ -1,5 +1,5 @@
-"""What the benchmark replicates: JSON records of a given size that compress as real ones do, loaded
-with lz4."""
+"""The benchmark's payload: JSON records of a given size that compress like real ones, loaded with
+lz4."""
 
 import json
 import random
@@ -13,7 +13,7 @@ from mirrorlake.spark.jars import mirror_jars
 from mirrorlake.spark.java import find_java
 
 PARTITIONS = 6
-#: Different lines of a payload file; Kafka's ProducerPerformance draws from them at random.
+#: Distinct lines of a payload file; Kafka's ProducerPerformance picks from them at random.
 LINES = 20_000
 _LOAD_SECONDS = 900
 _WORDS = (
@@ -22,7 +22,7 @@ _WORDS = (
     "cotton", "leather", "wool", "express", "standard", "return", "exchange", "address", "payment",
     "card", "account", "total",
 )  # fmt: skip
-#: A JSON record with all its fields is no smaller.
+#: The smallest JSON record with all fields.
 LEAST_BYTES = 80
 _STATUS = ("created", "paid", "packed", "shipped", "delivered", "returned")
 
@@ -87,14 +87,14 @@ def load_topic(
 
 
 def payload_file(directory: Path, size: int, lines: int = LINES) -> Path:
-    """Write so many different records of a size to a file that the load tool draws from."""
+    """Write distinct records of a size to a file for the load tool to pick from."""
     payload = directory / f"payload-{size}.txt"
     payload.write_text("\n".join(payload_lines(size, lines)) + "\n", encoding="utf-8")
     return payload
 
 
 def load_command(bootstrap_servers: str, topic: str, records: int, payload: Path) -> list[str]:
-    """The command of Kafka's own load tool that fills a topic with lines of a file."""
+    """The command of Kafka's load tool that fills a topic with lines of a file."""
     tool = [str(find_java()), "-Xmx512m", "-cp", str(mirror_jars()[0].parent / "*")]
     tool += ["org.apache.kafka.tools.ProducerPerformance", "--topic", topic]
     tool += ["--num-records", str(records), "--throughput", "-1"]

@@ -1,10 +1,10 @@
-"""A plain copier by librdkafka: what a machine does that stages nothing, maps nothing and may write
-a record twice.
+"""A plain copier by librdkafka, which stages nothing, maps nothing and may write a record twice:
+the upper bound of a machine.
 
     python -m mirrorlake.devtools.bench.plain_copier SOURCE TOPIC TARGET TARGET_TOPIC
 
-Two processes, each with half of the partitions, read and send by the same compiled loops as
-mirrorlake: the difference to it is what staging, exactly once and the map cost.
+Two processes, each with half of the partitions, read and send by mirrorlake's compiled loops: the
+difference is the cost of staging, exactly once and the map.
 """
 
 import multiprocessing
@@ -32,7 +32,7 @@ _SETTINGS: Settings = {
 
 
 def copy(source: str, target: str, target_topic: str, ends: Mapping[tuple[str, int], int]) -> None:
-    """Copy partitions from their beginning to some ends."""
+    """Copy partitions from their beginning to the given ends."""
     reader = NativeReader({"bootstrap.servers": source})
     producer = Producer({"bootstrap.servers": target, **_SETTINGS})
     for (_, partition), rows in reader.read({key: (0, end) for key, end in ends.items()}):
@@ -49,7 +49,7 @@ def copy(source: str, target: str, target_topic: str, ends: Mapping[tuple[str, i
 
 
 def main(source: str, topic: str, target: str, target_topic: str) -> None:
-    """Copy what is there, then wait until this process is ended."""
+    """Copy the existing records, then wait to be ended."""
     partitions = len(
         AdminClient({"bootstrap.servers": source}).list_topics(topic, 30).topics[topic].partitions
     )

@@ -1,14 +1,14 @@
-"""Plain Spark jobs beside which mirrorlake is measured. They have its tuned local session, so that
-what they cost is their work and not a stock setting.
+"""Plain Spark jobs to compare mirrorlake with. They use its tuned local session, so that their cost
+is their work and not a stock setting.
 
     python -m mirrorlake.devtools.bench.plain_spark land SERVERS TOPIC TABLE_PATH CHECKPOINT_PATH
 
-lands one topic in Delta, as many teams run one beside MirrorMaker 2, until it is ended.
+lands one topic in Delta until it is ended, as many teams do beside MirrorMaker 2.
 
     python -m mirrorlake.devtools.bench.plain_spark read SOURCE TOPIC TARGET TARGET_TOPIC TABLE_PATH
 
-reads what `verify` compares, a topic of two clusters and a Delta table, and throws it away. It
-compares nothing: what it takes is the least that a comparison on Spark would take.
+reads what `verify` compares, a topic of two clusters and a Delta table, and discards it. It
+compares nothing: a comparison on Spark would take at least as long.
 """
 
 import sys
@@ -32,7 +32,7 @@ def read(source: str, topic: str, target: str, target_topic: str, table: str) ->
     spark = _session()
     stage = spark.read.format("delta").load(table)
     for frame in (_topic(spark, source, topic), stage, _topic(spark, target, target_topic)):
-        # every column is read, and none is kept
+        # reads every column and keeps none
         frame.write.format("noop").mode("overwrite").save()
 
 

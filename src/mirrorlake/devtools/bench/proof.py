@@ -1,5 +1,5 @@
-"""What `verify` costs beside a plain Spark job that only reads the same three places, each a cold
-process."""
+"""The cost of `verify` compared with a plain Spark job that only reads the same three places, each
+in a cold process."""
 
 import json
 import subprocess
@@ -15,8 +15,9 @@ from mirrorlake.kafka.admin import ClusterAdmin
 
 
 def measure_proof(job: Job, source: ClusterAdmin, size: int, records: int) -> dict[str, Any]:
-    """Mirror a topic, prove it by content, and read it by Spark: {"records", "record_bytes",
-    "verify_seconds", "spark_seconds", "ratio"}; the ratio is that of rates, verify's to Spark's.
+    """Mirror a topic, prove it by content, and read it by Spark. Returns {"records",
+    "record_bytes", "verify_seconds", "spark_seconds", "ratio"}; `ratio` is verify's rate to
+    Spark's.
 
     Raises:
         ReplicationError: a command fails, or not every record is proven.
@@ -44,7 +45,7 @@ def measure_proof(job: Job, source: ClusterAdmin, size: int, records: int) -> di
 
 
 def _run(job: Job, command: Sequence[str]) -> str:
-    """What a command prints. Raises ReplicationError where it fails."""
+    """Run a command and return its output. Raises ReplicationError if it fails."""
     with (job.directory / "proof.log").open("ab") as log:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=log, text=True, check=False)
     if done.returncode != 0:

@@ -1,4 +1,4 @@
-"""Turns what was measured into figures, ratios, one JSON document and a table. Pure functions."""
+"""Turns measurements into figures, ratios and one JSON document. Pure functions."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Throughput:
-    """Figures of one run. Two clocks: both end when all is done, target and stage.
+    """Figures of one run, by two clocks; both end when target and stage have all records.
 
     `records_per_second` starts with the process, as a person waits for it.
     `records_per_second_from_first_record` starts at the first record at the target, which may be
-    one of few that went ahead. CPU counts from the first read on, or the first record.
-    `driver_mib` and `workers_mib` are the resident memory of mirrorlake's Python driver, and of
-    Spark's Python workers, when a third of the records were there, and at most: it must not grow
-    with them.
+    one of a few that went ahead. CPU counts from the first read on, or from the first record.
+    `driver_mib` and `workers_mib` are the resident memory of mirrorlake's Python driver and of
+    Spark's Python workers after a third of the records, and at most: it must not grow with the
+    records.
     """
 
     seconds: float
@@ -42,7 +42,7 @@ class Throughput:
 
 
 def throughput_of(race: Race) -> Throughput:
-    """Give the figures of a race that came to its end."""
+    """Return the figures of a finished race."""
     samples = race.samples
     first_record = _first_record_at(samples)
     _, before = beginning(race)
@@ -69,30 +69,30 @@ def beginning(race: Race) -> tuple[float, Sample]:
 
 
 def _mib(race: Race, sizes: Sequence[float]) -> tuple[float, float]:
-    """The memory of a process when a third of the records were at the target, and at most."""
+    """The memory of a process after a third of the records, and its maximum."""
     pairs = zip(race.samples, sizes, strict=True)
     third = next((size for sample, size in pairs if sample.written >= race.records / 3), 0.0)
     return round(third, 1), round(max(sizes), 1)
 
 
 def _first_record_at(samples: Sequence[Sample]) -> float:
-    """Give the middle between the last sample without a record at the target and the first with
+    """Return the middle between the last sample without a record at the target and the first with
     one."""
     first = next(number for number, sample in enumerate(samples) if sample.written > 0)
     return (samples[max(0, first - 1)].at + samples[first].at) / 2
 
 
 def ratio(ours: float, theirs: float) -> float | None:
-    """Give ours/theirs; None where that is no number."""
+    """Return ours/theirs; None if that is not a number."""
     if not theirs or math.isnan(ours) or math.isnan(theirs):
         return None
     return round(ours / theirs, 3)
 
 
 def throughput_document(laps: Mapping[str, Sequence[Throughput]]) -> dict[str, Any]:
-    """Give each contestant's median lap over one backlog, mirrorlake's ratios of these to the
-    others, by both clocks, and the records a second of all laps."""
-    runs = {  # of two laps the slower one
+    """Return each contestant's median lap over one backlog, mirrorlake's ratios to the others by
+    both clocks, and the records a second of all laps."""
+    runs = {  # the slower one of two laps
         name: sorted(of_laps, key=attrgetter("records_per_second"))[(len(of_laps) - 1) // 2]
         for name, of_laps in laps.items()
     }
@@ -108,7 +108,7 @@ def throughput_document(laps: Mapping[str, Sequence[Throughput]]) -> dict[str, A
 def _compared(
     runs: Mapping[str, Throughput | Latency], figures: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Runs, and of some of their figures mirrorlake's ratios to the others."""
+    """The runs, and mirrorlake's ratios to the others of some figures."""
     all_runs = {name: asdict(run) for name, run in runs.items()}
     ours = all_runs.get(MIRRORLAKE)
     ratios = {
@@ -122,5 +122,5 @@ def _compared(
 
 
 def latency_document(runs: Mapping[str, Latency]) -> dict[str, Any]:
-    """Give the latency runs and mirrorlake's ratios to the others."""
+    """Return the latency runs and mirrorlake's ratios to the others."""
     return _compared(runs, {name: f"{name}_ms" for name in ("p50", "p95", "p99")})

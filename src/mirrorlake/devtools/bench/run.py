@@ -1,4 +1,4 @@
-"""Runs the whole benchmark: two embedded clusters, the same data, one contestant after the
+"""Runs the whole benchmark: two embedded clusters and the same data for one contestant after the
 other."""
 
 import os
@@ -68,17 +68,16 @@ from mirrorlake.spark.jars import (
 from mirrorlake.spark.java import find_java, java_version
 
 Keep = Callable[[dict[str, Any]], None]
-#: No contestant is waited for longer than this, plus a second for every 5,000 records.
+#: The time limit of a contestant, plus a second for every 5,000 records.
 _RACE_SECONDS = 180.0
-#: As many a broker of the usual heap leads.
+#: A broker with the usual heap leads up to this many.
 MANY_PARTITIONS = 2_000
-#: One that makes more of them, on cores that it shares with its controller, may be silent for some
-#: seconds, and would be taken for dead; 9 s are Kafka's default.
+#: A broker that creates more, sharing cores with its controller, may be silent for some seconds and
+#: be taken for dead; Kafka's default is 9 s.
 _SLOW_BROKERS = {"broker.session.timeout.ms": "30000"}
 
 
-#: The copier comes first: it says what the machine can do, and leaves both brokers warm for those
-#: behind it.
+#: The copier comes first: it shows what the machine can do, and warms both brokers for the others.
 _RACERS: Mapping[str, Start] = {
     COPIER: start_plain_copier,
     MIRRORLAKE: start_mirrorlake,
@@ -89,11 +88,10 @@ _BOTH: Mapping[str, Start] = {MIRRORLAKE: start_mirrorlake, MIRROR: start_mirror
 
 
 def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict[str, Any]:
-    """Measure and return one JSON-able document. Works in a new folder of `parent`, left there if
-    anything fails.
+    """Measure and return a JSON-serializable document. Works in a new folder of `parent`, left
+    there if anything fails.
 
-    `keep` gets what there is of the document after each part, so that a part that fails takes no
-    figures with it.
+    `keep` gets the document so far after each part, so that a part that fails loses no figures.
     """
     started = time.monotonic()
     for resolve in (spark_jars, connector_jars, mirror_jars):
@@ -122,7 +120,7 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
                     keep(document)
     finally:
         stop_clusters(clusters)
-    if "control" in options.parts:  # what needs no clusters
+    if "control" in options.parts:  # these need no clusters
         say("control: making a stage of 100,000 files with 1,000 partitions")
         document["stage"] = measure_stage(directory / "stage")
         keep(document)
@@ -136,7 +134,7 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
 
 
 def machine() -> dict[str, Any]:
-    """Say what this ran on."""
+    """Describe the machine and the versions."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     packages = ("mirrorlake", "pyspark", "confluent-kafka")
     return {
@@ -161,8 +159,8 @@ def _race(
     laps: int,
     more: Sequence[EmbeddedCluster] = (),
 ) -> dict[str, Any]:
-    """Race to the arena's target, and to `more` ones. From the second lap on no racer is the one
-    that warms the brokers for the others."""
+    """Race to the arena's target, and to `more` ones. From the second lap on, no racer warms the
+    brokers for the others."""
     topic = f"bench-{size}"
     arena.say(f"{size} B: writing {records:,} records to {topic}")
     load_topic(arena.source, topic, size, records, arena.directory)
@@ -273,7 +271,7 @@ def _control(arena: Arena, _options: BenchOptions) -> dict[str, Any]:
     return {"control": control, "groups": measure_groups(*both, arena.directory / "groups")}
 
 
-#: What is measured between two clusters, in this order: each gives parts of the document.
+#: The measurements between two clusters, in this order; each returns parts of the document.
 PARTS: Mapping[str, Callable[[Arena, BenchOptions], dict[str, Any]]] = {
     "throughput": _throughput,
     "fan-out": _fan_out,

@@ -1,5 +1,5 @@
-"""What a cluster with thousands of partitions costs, most of which are quiet: starts, an idle flow,
-latency over few of them, commands beside a run, and memory."""
+"""The cost of a cluster with thousands of mostly quiet partitions: starts, an idle flow, latency
+over a few of them, commands during a run, and memory."""
 
 import json
 import time
@@ -40,7 +40,7 @@ MOST_MADE_AT_ONCE = 10_000
 
 @dataclass(frozen=True)
 class Size:
-    """What is there: records are of each partition, and a group has positions in all partitions of
+    """The size of the source: `records` per partition; a group has positions in all partitions of
     its topics. Latency is measured over `busy_topics`."""
 
     topics: int = 100
@@ -52,7 +52,7 @@ class Size:
 
     @classmethod
     def of(cls, partitions: int) -> "Size":
-        """As many partitions in topics of twenty, and groups in proportion: 50 to 2,000, 500 to
+        """So many partitions in topics of twenty, and groups in proportion: 50 for 2,000, 500 for
         12,000."""
         return cls(topics=partitions // 20, groups=50 if partitions <= 2_000 else partitions // 24)
 
@@ -62,7 +62,7 @@ class Size:
         return [f"{PREFIX}{number:04}" for number in range(self.topics)]
 
     def topics_of(self, group: int) -> list[str]:
-        """The topics that a group reads: other ones for each."""
+        """The topics that a group reads, different ones for each."""
         first = group * self.topics_of_a_group
         return [self.names[at % self.topics] for at in range(first, first + self.topics_of_a_group)]
 
@@ -73,11 +73,11 @@ class Size:
 
 @dataclass(frozen=True)
 class Scale:
-    """Figures of one contestant: seconds until all that is there is at the target, from nothing;
-    until the first record of one topic is, where it ran before, and of a topic that is made while
-    it runs; cores of the idle flow, heartbeats included; memory of all its processes, without
-    pages that they share; latency, and the cores that it took. The rest is mirrorlake's alone,
-    in seconds: cold commands, those but `plan` beside the run."""
+    """Figures of one contestant: seconds from a first start until everything is at the target, from
+    a restart until one record is, and from the first record of a new topic to its mirror; cores of
+    the idle flow, heartbeats included; memory of all its processes, without shared pages; latency,
+    and the cores meanwhile. `commands` are mirrorlake's alone: seconds of cold commands, run beside
+    the flow except `plan`."""
 
     new_seconds: float
     again_seconds: float
@@ -93,7 +93,7 @@ class Scale:
 def measure_scale(
     arena: Arena, racers: Mapping[str, Start], size: Size, pace: Pace
 ) -> dict[str, Any]:
-    """Make the topics, and have one contestant after the other replicate them. Raises
+    """Create the topics, and have one contestant after the other replicate them. Raises
     ReplicationError."""
     arena.say(
         f"scale: making {size.topics:,} topics with {len(size.places(size.names)):,} partitions"
@@ -116,14 +116,14 @@ def measure_scale(
 
 
 def make_topics(source: ClusterAdmin, bootstrap_servers: str, size: Size) -> None:
-    """Make topics with records."""
+    """Create topics with records."""
     source.create_topics([TopicInfo(name, size.partitions, 1) for name in size.names])
     wait_until_listed(source, size.names)
     send(bootstrap_servers, size.places(size.names) * size.records)
 
 
 def make_groups(source: ClusterAdmin, bootstrap_servers: str, size: Size) -> None:
-    """Make groups with positions in the topics. Raises ReplicationError."""
+    """Create groups with positions in the topics. Raises ReplicationError."""
     moves = {
         f"{PREFIX}{number:04}": dict.fromkeys(size.places(size.topics_of(number)), Committed(1))
         for number in range(size.groups)
@@ -142,8 +142,8 @@ def _make_mirrors(arena: Arena, job: Job, size: Size) -> None:
 
 
 def _move(groups: GroupAdmin, moves: Mapping[str, Mapping[TopicAndPartition, Committed]]) -> None:
-    """Set positions; a cluster that has just been started takes its time to have coordinators.
-    Raises ReplicationError."""
+    """Set positions, with retries: a new cluster takes time to elect coordinators. Raises
+    ReplicationError."""
     for last in attempts(LISTED_SECONDS, 0.5):
         refused = groups.move(moves)
         if not refused:
@@ -184,7 +184,7 @@ def _measured(arena: Arena, job: Job, start: Start, name: str, *, size: Size, pa
 
 
 def _new_topic(arena: Arena, running: Running, job: Job, name: str) -> float:
-    """Seconds from the first record of a topic that is just made to its mirror."""
+    """Seconds from the first record of a new topic to its mirror."""
     place = (f"{PREFIX}new-{name}", 0)
     arena.source.create_topics([TopicInfo(place[0], 1, 1)])
     send(job.source, [place])

@@ -1,5 +1,5 @@
-"""Whether memory grows while a flow goes at its full rate for long: `mirrorlake run` over a topic
-that is filled as fast as it is read, for as long as is asked for."""
+"""Measures whether memory grows while a flow runs at full rate for long: `mirrorlake run` over a
+topic that is filled as fast as it is read."""
 
 import subprocess
 import threading
@@ -17,29 +17,27 @@ from mirrorlake.errors import InputError
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.processes import cpu_seconds, memory_mib
 
-#: Records of a load; the next one begins when no more than that are left to mirror, so there is
+#: Records of a load; the next load begins when at most so many are left to mirror, so there is
 #: always a backlog.
 _SLICE = 6_000_000
 _BYTES = 120
-#: Few different records, which compress well: an hour of them fits on a laptop's disk.
+#: Few distinct records, which compress well: an hour of them fits on a laptop's disk.
 _LINES = 20
-#: Source and target keep this much a partition: many times what may be left to mirror.
+#: What source and target retain per partition: many times what may be left to mirror.
 KEPT = {"retention.bytes": str(512 << 20), "segment.bytes": str(64 << 20)}
 _LOOK_SECONDS = 5.0
-#: After so many looks a line is written.
+#: Samples per line of output.
 _SAMPLES_A_LINE = 12
-#: Into how many stretches the time is divided: memory is compared from the second one on, when all
-#: has warmed up.
+#: The number of stretches of time; memory is compared from the second one on, after the warm-up.
 _STRETCHES = 6
-#: Whose memory a sample tells.
+#: The processes whose memory is sampled.
 MEMORY = ("driver_mib", "jvm_mib", "workers_mib")
 
 
 @dataclass(frozen=True)
 class SoakSample:
-    """Seconds since the first record, records at the target, and MiB that each kind of process
-    needs for itself: the files that it has mapped are left out, which the system takes back when it
-    wants."""
+    """Seconds since the first record, records at the target, and MiB of each kind of process,
+    without mapped files, which the system can reclaim."""
 
     at: float
     written: int
@@ -52,7 +50,7 @@ class SoakSample:
 def measure_soak(
     running: Running, job: Job, target: ClusterAdmin, minutes: float, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Fill the job's topic, which is there and empty, and watch. Returns `soak_document`'s.
+    """Fill the job's topic, which must exist and be empty, and watch. Returns the `soak_document`.
 
     Raises ReplicationError when a process ends, InputError when the topic cannot be filled.
     """
@@ -79,8 +77,8 @@ def measure_soak(
 
 
 def soak_document(samples: Sequence[SoakSample]) -> dict[str, Any]:
-    """Rate and memory (medians) by stretch of time, and how much more memory the last one needs
-    than the second."""
+    """Rate and memory (medians) by stretch, and the growth of memory from the second stretch to the
+    last."""
     length = samples[-1].at / _STRETCHES
     stretches = []
     for number in range(_STRETCHES):
@@ -106,8 +104,8 @@ def soak_document(samples: Sequence[SoakSample]) -> dict[str, Any]:
 
 
 class _Feed:
-    """Fills a topic slice by slice, so that what mirrors it always has something left and never
-    falls far behind."""
+    """Fills a topic slice by slice, so that its mirror always has a backlog and never falls far
+    behind."""
 
     def __init__(self, job: Job, payload: Path) -> None:
         self._command = load_command(job.source, job.topic, _SLICE, payload)
@@ -126,7 +124,7 @@ class _Feed:
                 self._loading = subprocess.Popen(self._command, stdout=output, stderr=output)
 
     def end(self) -> None:
-        """Leave it as it is."""
+        """Stop loading."""
         if self._loading is not None:
             self._loading.kill()
             self._loading.wait()

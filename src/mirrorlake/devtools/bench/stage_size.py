@@ -1,8 +1,8 @@
-"""What the index of a large stage costs the driver: memory, the time to build it, and to plan the
-next batch.
+"""The cost of a large stage's index for the driver: memory, and the times to build it and to plan
+the next batch.
 
-The stage is made up: files of several partitions each, without payload, which the index never
-reads. Each measurement is a process of its own (`python -m mirrorlake.devtools.bench.stage_size
+The stage is generated: files of several partitions each, without payload, which the index never
+reads. Each measurement runs in its own process (`python -m mirrorlake.devtools.bench.stage_size
 DIRECTORY`), so that memory is the index's.
 """
 
@@ -33,7 +33,7 @@ from mirrorlake.offsets.progress import Floor
 from mirrorlake.produce.batch import plan_batch
 
 FILES, PARTITIONS = 100_000, 1_000
-#: Partitions of a file, and records of each.
+#: Partitions in a file, and records of each.
 _HELD, _RECORDS = 10, 20
 _BATCHES = 30
 _PART = 1_000
@@ -47,7 +47,7 @@ _TYPES = {pa.string(): "string", pa.int32(): "integer", pa.int64(): "long"}
 def measure_stage(directory: Path) -> dict[str, Any]:
     """Make a stage and measure its index: {"files", "partitions", "cold": {...}, "restart": {...}},
     each with `build_seconds`, `build_cpu_seconds`, `mib`, `peak_mib`, `plan_ms`, `plan_cpu_ms`
-    (medians) and `plan_max_ms` of a batch that a new commit brought."""
+    (medians) and `plan_max_ms` of a batch from a new commit."""
     directory.mkdir(parents=True)
     make_stage(directory / "records", FILES)
     document: dict[str, Any] = {"files": FILES, "partitions": PARTITIONS}
@@ -59,7 +59,7 @@ def measure_stage(directory: Path) -> dict[str, Any]:
 
 
 def make_stage(table: Path, files: int) -> None:
-    """A table with so many files, and its log with one checkpoint."""
+    """Make a table with so many files, and its log with one checkpoint."""
     log = table / "_delta_log"
     log.mkdir(parents=True)
     fields = [
@@ -86,7 +86,8 @@ def make_stage(table: Path, files: int) -> None:
 
 
 def make_file(table: Path, number: int) -> Mapping[str, object]:
-    """The next file of a stage in which partitions take turns; gives the action that adds it."""
+    """Write the next file of a stage in which partitions take turns; return the action that adds
+    it."""
     turn, first = divmod(number * _HELD, PARTITIONS)
     topic_partitions = [topic_partition(first + at) for at in range(_HELD)]
     offsets = range(turn * _RECORDS, (turn + 1) * _RECORDS)
@@ -113,8 +114,8 @@ def make_file(table: Path, number: int) -> Mapping[str, object]:
 
 
 def _measure(directory: Path) -> dict[str, float]:
-    """In a process of its own: build the index, then plan batches of what new commits bring."""
-    # what delta-rs imports at its first use is not the index's
+    """Build the index, then plan batches of new commits; run in its own process."""
+    # imported by delta-rs on first use: not the index's memory
     importlib.import_module("pyarrow.dataset")
     before, began, used = _mib(), time.perf_counter(), time.process_time()
     place = place_of(directory)
@@ -158,8 +159,7 @@ def _mib() -> float:
 
 
 def _peak_mib() -> float:
-    """The highest that it was. psutil does not give it, and for getrusage it begins with what the
-    parent had."""
+    """The peak resident memory. psutil lacks it, and getrusage starts from the parent's."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024
 

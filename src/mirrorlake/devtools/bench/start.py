@@ -1,5 +1,4 @@
-"""What a start asks of the lake, after a day and after a year of history; the tables are made
-up."""
+"""How long a start's queries on the lake take after a day and after a year of generated history."""
 
 import time
 from collections.abc import Callable
@@ -23,22 +22,22 @@ from mirrorlake.lake.targets import LivingMirror
 from mirrorlake.landing.generations import decisions_of, generations_of
 from mirrorlake.spark.session import local_session
 
-#: No cluster of it is asked.
+#: Its clusters are never contacted.
 _TOPOLOGY = topology_of(dict.fromkeys(FLOW.split("->"), "127.0.0.1:1"))
 _WARM = History(100, 100, 1, partitions=2)
 
 
 def measure_starts(directory: Path) -> dict[str, Any]:
-    """Seconds of each thing that a start asks, of lakes of a day and of a year, with `maintain`
-    each day and without.
+    """Time each query of a start, on lakes of a day and of a year, with daily `maintain` and
+    without.
 
-    Gives {"day": {what: seconds, ...}, "year": {...}, "year_maintained": {...}, "ratio": ...,
-    "ratio_maintained": ..., "maintain_seconds"}; ratios are of the sums, to that of the day.
-    `maintain_seconds` is what a day's `maintain` takes after a year of them.
+    Returns {"day": {what: seconds, ...}, "year": {...}, "year_maintained": {...}, "ratio": ...,
+    "ratio_maintained": ..., "maintain_seconds"}; ratios compare the sums to that of the day.
+    `maintain_seconds` is the time of one `maintain` after a year of daily ones.
     """
     spark = local_session()
     try:
-        # the session's own start is nothing of the lakes
+        # warm up: the session's own start is not the lakes' cost
         _timed(_made(spark, directory / "warm", _WARM))
         document: dict[str, Any] = {"runs": YEAR.runs, "commits": YEAR.commits}
         document["day"] = _timed(_made(spark, directory / "day", DAY))
@@ -57,7 +56,7 @@ def measure_starts(directory: Path) -> dict[str, Any]:
 
 
 def _made(spark: SparkSession, directory: Path, history: History) -> Path:
-    """A lake with a history, that the session knows nothing of."""
+    """Make a lake with a history, at a path that the session has not seen."""
     template = directory.with_name(f"{directory.name}-new")
     template.mkdir(parents=True)
     make_history(open_lake(spark, _TOPOLOGY.lake, template), history)
@@ -65,7 +64,7 @@ def _made(spark: SparkSession, directory: Path, history: History) -> Path:
 
 
 def _timed(directory: Path) -> dict[str, float]:
-    """What a start asks, in the order in which it does."""
+    """Time the queries of a start, in its order."""
     spark = local_session()
     seconds: dict[str, float] = {}
 

@@ -1,4 +1,4 @@
-"""The document of a benchmark as tables."""
+"""The document of a benchmark as tables for a terminal."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -12,7 +12,7 @@ from mirrorlake.library.capacity_figures import FIGURES
 
 
 def tables(document: Mapping[str, Any]) -> list[Table]:
-    """Give the tables of a whole bench document, for a terminal."""
+    """Return the tables of a whole bench document."""
     made = [
         _throughput_table(int(size), part)
         for which in ("throughput", "fan_out")
@@ -37,7 +37,7 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
 def _table(
     title: str, first: str, columns: Sequence[str], rows: Iterable[Sequence[str]] = ()
 ) -> Table:
-    """A table of figures: the column `first` says of what, the others stand to the right."""
+    """A table of figures: the column `first` has labels, the others are right-aligned."""
     table = Table(title=title, title_justify="left")
     table.add_column(first, no_wrap=True)
     for column in columns:
@@ -80,7 +80,7 @@ def _latency_table(part: Mapping[str, Any]) -> Table:
 
 
 def feel_table(part: Mapping[str, Any]) -> Table:
-    """What a person waits for, each beside what there is to hold it against."""
+    """What a person waits for, each beside a figure to compare it with."""
     ours, mirror = part[MIRRORLAKE], part[MIRROR]
     count = ("one count by Spark", ours["spark_count_seconds"])
     beside = {
@@ -107,7 +107,7 @@ def feel_table(part: Mapping[str, Any]) -> Table:
     return _table("What a person waits for, cold processes", "what", columns, rows)
 
 
-#: What 2,000 partitions may cost, and 12,000 (`scale_table`).
+#: The goals for the cost of 2,000 partitions, and of 12,000 (`scale_table`).
 SCALE_GOALS = {
     "plan": (4.0, 12.0),
     "new_seconds": (30.0, 150.0),
@@ -126,7 +126,7 @@ SCALE_GOALS = {
 
 
 def scale_table(part: Mapping[str, Any]) -> Table:
-    """What thousands of partitions cost, beside what they may."""
+    """The cost of thousands of partitions, beside the goals."""
     runs = part["contestants"]
     figures = {name: {**run, **run["commands"]} for name, run in runs.items()}
     count = part["topics"] * part["partitions"]
@@ -143,7 +143,7 @@ def scale_table(part: Mapping[str, Any]) -> Table:
 
 
 def capacity_table(part: Mapping[str, Any]) -> Table:
-    """What was measured, beside what capacity is calculated from."""
+    """The measured figures, beside those behind capacity estimates."""
     rows = [
         (
             figure.what,
@@ -158,7 +158,7 @@ def capacity_table(part: Mapping[str, Any]) -> Table:
 
 
 def executors_table(part: Mapping[str, Any]) -> Table:
-    """How executors scale, and what the driver takes beside them."""
+    """How executors scale, and the driver's share."""
     runs = part["runs"]
     rows = [
         (
@@ -230,7 +230,7 @@ def _starts_table(part: Mapping[str, Any]) -> Table:
     return _table(title, "seconds", ("a day", "a year", "a year, maintained"), rows)
 
 
-#: What took how long, by title: what is said of each figure of a part.
+#: Titles of tables of seconds, and the label of each figure of a part.
 _CONTROL = "Control of {topics:,} topics with {partitions:,} partitions"
 _CONTROL_SECONDS = {
     "create_seconds": "make all mirrors with their configs",

@@ -1,5 +1,5 @@
-"""The demo's consumer group: it reads at east, loses that cluster, and reads on at west where it
-had stopped."""
+"""The demo's consumer group: it reads at east, loses that cluster, and resumes at west where it had
+stopped."""
 
 from collections import Counter
 from contextlib import closing
@@ -23,8 +23,8 @@ PATIENCE_SECONDS = 60
 
 @dataclass(frozen=True)
 class Moved:
-    """What the group met: records that it read after the move, and of all those that it read twice,
-    and never."""
+    """What the group read: the number of records after the move, and of all records those read
+    twice and never."""
 
     after: int
     twice: int
@@ -39,8 +39,8 @@ class Moved:
 def read_as_group(
     bootstrap_servers: str, topic: str, partitions: int, at_most: int | None = None
 ) -> Counter[bytes]:
-    """Values that the group reads from where it stands, up to `at_most` or to the ends; then it
-    commits and leaves."""
+    """Read as the group from its position, up to `at_most` records or to the ends, commit and
+    leave; return the values."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -75,8 +75,8 @@ def read_as_group(
 
 
 def move(lake: Lake, topology: Topology, flow: str) -> list[dict[str, Any]]:
-    """What `mirrorlake failover --group shop` does: a row for each partition. Raises
-    ReplicationError for a rest."""
+    """Do what `mirrorlake failover --group shop` does; return a row per partition. Raises
+    ReplicationError if anything is left."""
     deployment = Deployment.opened(lake, Connections(topology))
     moves = move_groups(deployment, Direction(topology.flow(flow)), MoveOptions((GROUP,)))
     if not moves["complete"]:
@@ -85,7 +85,7 @@ def move(lake: Lake, topology: Topology, flow: str) -> list[dict[str, Any]]:
 
 
 def compare(before: Counter[bytes], after: Counter[bytes], wanted: set[bytes]) -> Moved:
-    """Hold what the group read on both clusters against all there was."""
+    """Compare what the group read on both clusters with all records."""
     both = before + after
     twice = sum(count - 1 for count in both.values())
     return Moved(after.total(), twice, len(wanted - both.keys()))

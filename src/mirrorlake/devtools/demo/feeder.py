@@ -1,4 +1,4 @@
-"""Writes into the source while the demo goes on."""
+"""Writes to the source while the demo runs."""
 
 import json
 import threading
@@ -12,14 +12,14 @@ class Feeder(threading.Thread):
 
     def __init__(self, bootstrap_servers: str, topic: str, partitions: int, records: int) -> None:
         super().__init__(name="feeder", daemon=True)
-        # its cluster is killed in the end
+        # quiet, because the cluster is killed in the end
         settings = {"compression.type": "lz4", "linger.ms": 5, "log_level": 0}
         self._producer = Producer({"bootstrap.servers": bootstrap_servers, **settings})
         self._topic, self._partitions, self._records = topic, partitions, records
         self._pause = threading.Event()
 
     def run(self) -> None:
-        """Produce all; the second half slowly, so that there is something under way when the driver
+        """Produce all records; the second half slowly, so that some are in flight when the driver
         dies."""
         slow_from = self._records // 2
         for number in range(self._records):

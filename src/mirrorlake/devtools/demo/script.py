@@ -1,5 +1,5 @@
 """The demo's script: clusters, records, a driver killed with -9, a cluster lost, and the proof that
-nothing is lost or twice."""
+nothing is lost or duplicated."""
 
 import os
 import shutil
@@ -36,9 +36,9 @@ _MARKER = ".mirrorlake-demo"
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What the demo proved: records at the source and at the target, how many of them `verify` has
-    proven, whether they are equal and the offset came back, one offset there and back, and what the
-    group that was moved read twice or never."""
+    """What the demo proved: the number of records at the source and at the target, how many
+    `verify` has proven, whether both sides are equal and the offset translated back, that offset on
+    both sides, and how many records the moved group read twice or never."""
 
     produced: int
     verified: int
@@ -53,14 +53,14 @@ class DemoResult:
 
     @property
     def proven(self) -> bool:
-        """Whether all of it was proven."""
+        """Whether everything was proven."""
         whole = self.equal and self.verified == self.produced
         return whole and not self.group_read_twice and not self.group_never_read
 
 
 def play(directory: Path, records: int, say: Say) -> DemoResult:
-    """Play the script in `directory`, which is made afresh. Raises InputError when something else
-    lives there."""
+    """Play the script in `directory`, which is recreated. Raises InputError when it contains
+    something else."""
     directory = directory.absolute()
     _fresh(directory)
     say("1/7 Starting two Kafka clusters, east and west")
@@ -182,7 +182,7 @@ def _start_run(topology: Path, *flags: str) -> "subprocess.Popen[bytes]":
 
 
 def _wait_until_some_arrived(target: str, run: "subprocess.Popen[bytes]", records: int) -> None:
-    """Read the target until a part of the records is there."""
+    """Read the target until some of the records are there."""
     with_some = max(1, records // 3)
     seen = 0
     consumer = Consumer(
@@ -226,7 +226,7 @@ def _compare(wanted: Read, there: Read, records: int, say: Say) -> bool:
 
 
 def _verify(directory: Path, say: Say) -> int:
-    """How many records `verify` has proven."""
+    """Run `verify`; return how many records it has proven."""
     opened = mirrorlake.open(directory / "mirrorlake.yml")
     verified = opened.verify(topics=[TOPIC])
     count = len(verified.differences)
@@ -239,7 +239,7 @@ def _verify(directory: Path, say: Say) -> int:
 
 
 def _translate(lake: Lake, offset: int, say: Say) -> tuple[int, int]:
-    """Where the record of an offset of partition 0 is at west, and what that translates back to."""
+    """Translate an offset of partition 0 to west, and that back to east."""
     there = translate(lake.reader, FLOW, TOPIC, 0, offset).offset
     back = translate(lake.reader, FLOW, REMOTE, 0, there, reverse=True).offset
     say(

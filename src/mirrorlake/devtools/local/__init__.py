@@ -1,1 +1,1 @@
-"""Embedded Kafka clusters as processes of this machine."""
+"""Embedded Kafka clusters as local processes."""

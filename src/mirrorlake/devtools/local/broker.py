@@ -46,7 +46,7 @@ logger.authorizer.level = debug
 
 @dataclass
 class Broker:
-    """A node of a cluster. Its ports and its folder stay the same when it is stopped and started
+    """A node of a cluster. It keeps its ports and its folder when it is stopped and started
     again."""
 
     node: int
@@ -84,7 +84,7 @@ class Broker:
         self._logging_file.write_text(_LOG4J.format(log=self.log_file), encoding="utf-8")
 
     def format(self, cluster_id: str) -> None:
-        """Format the storage with Kafka's StorageTool, once in the life of the folder."""
+        """Format the storage with Kafka's StorageTool, once per folder."""
         if (self.directory / "data" / "meta.properties").exists():
             return
         output = self.directory / "logs" / "format.log"
@@ -121,7 +121,7 @@ class Broker:
         )
 
     def _java(self, heap: str, main: str, *arguments: str) -> list[str]:
-        """A command of Kafka's. MIRRORLAKE_BROKER_JAVA_OPTIONS adds flags of your own."""
+        """The command line of a Kafka class. MIRRORLAKE_BROKER_JAVA_OPTIONS adds flags."""
         java, class_path = find_java(), str(kafka_jars(version=self.version)[0].parent / "*")
         logging = f"-Dlog4j2.configurationFile={self._logging_file.as_uri()}"
         flags = [
@@ -140,12 +140,11 @@ class Broker:
 def settings_of(
     broker: Broker, quorum: list[Broker], brokers: int, extra: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the settings of a broker in a cluster of so many, made for tests; `extra` overrides
-    them.
+    """Return settings for tests of a broker in a cluster of `brokers`; `extra` overrides them.
 
-    `listeners` and `listener.security.protocol.map` of `extra` come beside ours instead:
-    `TLS://127.0.0.1:9999` and `TLS:SSL` give a broker, the only one of its cluster, a second door;
-    `advertised.listeners` are where clients find it that come another way.
+    `listeners` and `listener.security.protocol.map` of `extra` are added to ours instead:
+    `TLS://127.0.0.1:9999` and `TLS:SSL` give the only broker of a cluster a second listener;
+    `advertised.listeners` is its address for clients that come by another route.
     """
     copies = str(min(3, brokers))
     controls = any(member.node == broker.node for member in quorum)
@@ -175,9 +174,9 @@ def settings_of(
         "min.insync.replicas": "1",
         "group.initial.rebalance.delay.ms": "0",
         "log.cleaner.backoff.ms": "200",
-        # A record twice a second that says nothing: most of what an idle broker does.
+        # No-op records twice a second, most of an idle broker's work.
         "metadata.max.idle.interval.ms": "0",
-        # A broker killed with -9 may register again only when its old session has run out: 9 s by
+        # A broker killed with -9 may register again only when its old session has expired: 9 s by
         # default.
         "broker.session.timeout.ms": "3000",
         "broker.heartbeat.interval.ms": "500",

@@ -1,5 +1,4 @@
-"""Real Apache Kafka clusters (KRaft) as subprocesses of this one, for tests, the demo and
-development."""
+"""Real Apache Kafka clusters (KRaft) as subprocesses, for tests, the demo and development."""
 
 import base64
 import json
@@ -49,7 +48,7 @@ class EmbeddedCluster:
         """Describe a cluster; nothing is started. A folder used before keeps its data, and its
         ports if none are given.
 
-        `properties` override the settings of every broker. `ports` are the client ports, one a
+        `properties` override the settings of every broker. `ports` are the client ports, one per
         broker. `version` is that of Kafka, from 3.7 on.
         """
         if brokers < 1 or (ports is not None and len(ports) != brokers):
@@ -66,8 +65,7 @@ class EmbeddedCluster:
 
     @classmethod
     def attach(cls, directory: Path) -> "EmbeddedCluster":
-        """Return the cluster that an earlier process left in a folder, running or not, to inspect,
-        start or stop it."""
+        """Return the cluster that an earlier process left in a folder, running or not."""
         state = _read_state(directory.absolute())
         if not state:
             raise InputError(
@@ -108,8 +106,8 @@ class EmbeddedCluster:
         return self._brokers[node].log_file
 
     def start(self, progress: Say | None = None) -> "EmbeddedCluster":
-        """Format what is not formatted, start the brokers that do not run, and wait until clients
-        can see all."""
+        """Format unformatted brokers, start those that do not run, and wait until clients can see
+        all."""
         self._refuse_a_foreign_cluster()
         kafka_jars(progress, self.version)
         down = [broker for broker in self._brokers if broker.pid is None]
@@ -127,8 +125,7 @@ class EmbeddedCluster:
         return self
 
     def stop(self) -> None:
-        """Stop all brokers in order, by SIGTERM; those which do not end in 15 seconds by
-        SIGKILL."""
+        """Stop all brokers by SIGTERM, and by SIGKILL those that do not end within 15 seconds."""
         self._end(self._brokers, signal.SIGTERM)
 
     def kill(self, node: int = 0) -> None:
@@ -136,7 +133,7 @@ class EmbeddedCluster:
         self._end([self._brokers[node]], signal.SIGKILL)
 
     def stop_broker(self, node: int = 0) -> None:
-        """Stop one broker in order."""
+        """Stop one broker cleanly."""
         self._end([self._brokers[node]], signal.SIGTERM)
 
     def start_broker(self, node: int = 0) -> None:
@@ -154,7 +151,7 @@ class EmbeddedCluster:
         self.stop()
 
     def _refuse_a_foreign_cluster(self) -> None:
-        """Raise when a cluster that must end with this process would take over one that another
+        """Raise if this cluster, which must end with this process, would take over one that another
         process started."""
         foreign = [
             each.pid
@@ -187,7 +184,7 @@ class EmbeddedCluster:
             self._write_state()
 
     def _wait_until_ready(self, started: Sequence[Broker]) -> None:
-        """Wait until each of these brokers answers, and knows of all that run."""
+        """Wait until each of these brokers answers and knows all running ones."""
         deadline = time.monotonic() + READY_SECONDS
         quiet = {"log_level": 0, "error_cb": lambda _error: None, "reconnect.backoff.max.ms": 200}
         for broker in started:
@@ -230,7 +227,7 @@ class EmbeddedCluster:
 def _brokers_of(
     directory: Path, count: int, ports: list[int] | None, known: dict[str, Any], version: str
 ) -> list[Broker]:
-    """Return the brokers of a folder: what is known of them, and fresh ports for the rest."""
+    """Return the brokers of a folder, from its state, with new ports for new ones."""
     nodes = known.get("brokers", [])
     if nodes and len(nodes) != count:
         raise InputError(
@@ -250,7 +247,7 @@ def _brokers_of(
 
 
 def _read_state(directory: Path) -> dict[str, Any]:
-    """What `_write_state` of an earlier process wrote; empty where none did."""
+    """The state that an earlier process wrote; empty if there is none."""
     try:
         state: dict[str, Any] = json.loads((directory / STATE_FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -259,7 +256,7 @@ def _read_state(directory: Path) -> dict[str, Any]:
 
 
 def sees(admin: AdminClient, brokers: int) -> bool:
-    """Whether a cluster answers, and knows of so many brokers."""
+    """Whether a cluster answers and knows at least so many brokers."""
     try:
         return len(admin.list_topics(timeout=2).brokers) >= brokers
     except KafkaException:

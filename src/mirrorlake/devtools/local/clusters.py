@@ -18,8 +18,8 @@ def start_clusters(
     heap: str = "512m",
     detached: bool = False,
 ) -> dict[str, EmbeddedCluster]:
-    """Start clusters side by side, each in `directory/<name>`; when one fails, none that this call
-    started is left."""
+    """Start clusters in parallel, each in `directory/<name>`; if one fails, stop all that this call
+    started."""
     kafka_jars()
     clusters = {
         name: EmbeddedCluster(
@@ -46,5 +46,5 @@ def start_clusters(
 
 
 def stop_clusters(clusters: dict[str, EmbeddedCluster]) -> None:
-    """Stop clusters side by side."""
+    """Stop clusters in parallel."""
     side_by_side(EmbeddedCluster.stop, clusters.values())

@@ -16,8 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 @dataclass(frozen=True)
 class ClusterStatus:
-    """What a person wants to know of one development cluster. `load_pid` is the process that writes
-    into it, if any."""
+    """The status of a development cluster. `load_pid` is the process that writes to it, if any."""
 
     name: str
     bootstrap_servers: str
@@ -36,13 +35,12 @@ def up(
     topology: Path | None,
     load: int | None = None,
 ) -> list[ClusterStatus]:
-    """Start clusters that outlive this process, or leave those that run as they are.
+    """Start clusters that outlive this process; running ones stay as they are.
 
-    With `load`, topics are made in the first one, and a process writes so many records a second
-    into them. Writes a topology file that fits them, unless `topology` is None, such a file exists,
-    or there is one cluster only (a topology without a flow is not valid). Raises InputError for
-    names that cannot be a folder, a folder with another number of brokers, and a port that another
-    process took.
+    With `load`, a process writes so many records a second to topics of the first one. Writes a
+    topology file for them, unless `topology` is None, the file exists, or there is only one cluster
+    (a topology without a flow is not valid). Raises InputError for names that cannot be a folder, a
+    folder with another number of brokers, and a port in use.
     """
     _check(names)
     directory.mkdir(parents=True, exist_ok=True)
@@ -57,8 +55,7 @@ def up(
 
 
 def down(directory: Path) -> list[ClusterStatus]:
-    """Stop all clusters of a folder, and what writes into them; their data and ports stay for the
-    next `up`."""
+    """Stop all clusters of a folder and their load; data and ports stay for the next `up`."""
     stop_load(directory)
     clusters = _clusters_in(directory)
     stop_clusters(clusters)
@@ -66,12 +63,12 @@ def down(directory: Path) -> list[ClusterStatus]:
 
 
 def status(directory: Path) -> list[ClusterStatus]:
-    """Return what is known of all clusters of a folder, running or not."""
+    """Return the status of all clusters of a folder, running or not."""
     return _statuses(directory, _clusters_in(directory))
 
 
 def topology_text(clusters: dict[str, EmbeddedCluster]) -> str:
-    """Return a topology file for two clusters or more, with a flow of every topic from the first to
+    """Return a topology file for two or more clusters, with a flow of all topics from the first to
     the second."""
     source, target = list(clusters)[:2]
     content: dict[str, object] = {

@@ -1,11 +1,11 @@
-"""Runs one command and ends it when the parent dies, whatever the parent dies of.
+"""Runs one command and kills it when the parent dies, for whatever reason.
 
     python -I -S guard.py COMMAND...
 
 The parent holds the write end of this process's standard input. When the parent ends, even by kill
 -9, the pipe closes and the guard kills the command. This works on every Unix and whichever thread
 started it, which PR_SET_PDEATHSIG does not. The first line on standard output is the command's
-process id; what the command prints goes to standard error. Standard library only: it is run by its
+process id; the command's output goes to standard error. Standard library only: it is run by its
 path, so that it starts in 20 ms.
 """
 

@@ -1,10 +1,10 @@
-"""Something to replicate: a process that writes orders and payments at a steady rate, and a group
+"""A load to replicate: a process that writes orders and payments at a steady rate, with a group
 that reads them.
 
     python -m mirrorlake.devtools.local.load BOOTSTRAP_SERVERS RATE SECONDS STATE_FILE
 
-It ends by SIGTERM, or by itself after so many seconds: a forgotten one does not fill a disk. The
-state file only marks the process, so that `local down` ends it and no other process.
+It ends by SIGTERM, or by itself after SECONDS, lest a forgotten one fill a disk. The state file
+only marks the process, so that `local down` ends no other.
 """
 
 import json
@@ -24,21 +24,21 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorlake.devtools.local.process import JvmProcess, start_detached
 
-#: What it writes, with the number of partitions of each.
+#: Its topics, with their numbers of partitions.
 TOPICS = {"orders": 3, "payments": 2}
 GROUP = "billing"
-#: After how long it ends by itself, seconds.
+#: When it ends by itself, seconds.
 SECONDS = 3600
 STATE_FILE = "load.json"
 _TICK_SECONDS, _CUSTOMERS = 0.1, 500
 _STOP_SECONDS = 10.0
-#: librdkafka says nothing of its own: what a person sees is what `local up` says.
+#: No output of librdkafka's, only that of `local up`.
 _QUIET = {"log_level": 0}
 
 
 def start_load(directory: Path, bootstrap_servers: str, brokers: int, rate: int) -> int:
-    """Make the topics, and start the process unless one runs; returns its id. `rate` is records a
-    second, in all."""
+    """Create the topics, start the process unless it runs, and return its id. `rate` is records a
+    second in total."""
     running = load_pid(directory)
     if running is not None:
         return running
@@ -65,14 +65,13 @@ def stop_load(directory: Path) -> None:
 
 
 def load_pid(directory: Path) -> int | None:
-    """The id of the process that writes into a cluster of a folder; None if there is none."""
+    """The id of the process that writes to a cluster of a folder; None if there is none."""
     process = _process(directory)
     return process.pid if process is not None and process.alive() else None
 
 
 def loaded_servers(directory: Path) -> str | None:
-    """The cluster that the process of a folder writes to, by its bootstrap servers; None if none
-    runs."""
+    """The bootstrap servers that the process of a folder writes to; None if it does not run."""
     if load_pid(directory) is None:
         return None
     return str(

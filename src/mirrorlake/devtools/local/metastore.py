@@ -1,5 +1,5 @@
-"""A Hive metastore on this machine, of the jars that pyspark brings, to develop and to measure
-with: a catalog that Spark sessions of several processes share."""
+"""A local Hive metastore, from pyspark's own jars, for development and measurements: a catalog
+shared by Spark sessions of several processes."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,40 +11,40 @@ from mirrorlake.devtools.local.process import server
 from mirrorlake.spark.jars import pyspark_jars
 from mirrorlake.spark.java import find_java
 
-#: As sessions name the catalog of a metastore.
+#: The name of a metastore's catalog in sessions.
 CATALOG = "spark_catalog"
 _CLASS = "org.apache.hadoop.hive.metastore.HiveMetaStore"
-#: In memory: it is gone with the process, as its names are then.
+#: In memory: its names end with the process.
 _DATABASE = "jdbc:derby:memory:metastore;create=true"
 
 
 @dataclass(frozen=True)
 class Metastore:
-    """Where a metastore listens, and `settings`, the folder with Spark's own file of settings, by
-    which a session has its catalog there."""
+    """The port of a metastore, and `settings`, the folder with the spark-defaults.conf that makes
+    sessions use it."""
 
     port: int
     settings: Path
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """By which a process's session is configured, as Spark's documentation says."""
+        """Environment variables that configure a process's session."""
         return {"SPARK_CONF_DIR": str(self.settings)}
 
     def lake(self, schema: str, checkpoints: Path) -> dict[str, object]:
-        """What a topology file says as `lake` for one whose tables are a schema's own."""
+        """The topology file's `lake` block for tables in a schema of this catalog."""
         return {"catalog": CATALOG, "schema": schema, "checkpoints": str(checkpoints)}
 
 
 def metastore_at(port: int, folder: Path) -> Metastore:
-    """A metastore on a port of this machine, whether or not one is there; the folder gets the
-    tables of its schemas."""
+    """Describe a metastore on a local port, running or not; `folder` is for the tables of its
+    schemas."""
     settings = folder / "settings"
     settings.mkdir(parents=True, exist_ok=True)
     lines = {
         "spark.sql.catalogImplementation": "hive",
         "spark.hadoop.hive.metastore.uris": f"thrift://127.0.0.1:{port}",
-        # three by default, a second apart
+        # default: three, a second apart
         "spark.hadoop.hive.metastore.connect.retries": "1",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }
@@ -55,15 +55,15 @@ def metastore_at(port: int, folder: Path) -> Metastore:
 
 @contextmanager
 def hive_metastore(folder: Path) -> Iterator[Metastore]:
-    """Run a metastore for the time of the block, without a schema of ours; its files are in
-    `folder`. Raises InputError where it does not start."""
+    """Run a metastore while the block runs, without a schema of ours; its files are in `folder`.
+    Raises InputError if it does not start."""
     (port,) = free_ports(1)
     metastore = metastore_at(port, folder)
     properties = {
         "javax.jdo.option.ConnectionURL": _DATABASE,
         "datanucleus.schema.autoCreateAll": "true",
         "hive.metastore.schema.verification": "false",
-        # of a library that pyspark does not bring
+        # needs a library that pyspark lacks
         "hive.async.log.enabled": "false",
         "hive.log.dir": str(folder),
         "hive.metastore.warehouse.dir": str(folder / "warehouse"),

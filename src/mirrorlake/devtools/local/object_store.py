@@ -1,4 +1,4 @@
-"""S3 on this machine, to develop and to measure with: moto's server, and an empty bucket."""
+"""A local S3 for development and measurements: moto's server, and an empty bucket."""
 
 import sys
 import urllib.request
@@ -13,19 +13,19 @@ from mirrorlake.devtools.local.process import server
 from mirrorlake.errors import InputError
 
 BUCKET = "lakes"
-#: What `ObjectStore.options` refer to, for the environment of processes that open a lake there.
+#: The variables that `ObjectStore.options` refers to, for processes that open a lake there.
 ENVIRONMENT: Mapping[str, str] = {"MIRRORLAKE_LOCAL_SECRET": "secret"}
 
 
 @dataclass(frozen=True)
 class ObjectStore:
-    """A running server, or a link to one. `options` are those of `lake.storage`."""
+    """A running server, by its address. `options` are those of `lake.storage`."""
 
     address: str
 
     @property
     def options(self) -> dict[str, str]:
-        """How delta-rs reaches it; the secret is one of ENVIRONMENT."""
+        """delta-rs' options to reach it; the secret is in ENVIRONMENT."""
         (key,) = ENVIRONMENT
         return {
             "AWS_ENDPOINT_URL": self.address,
@@ -36,14 +36,14 @@ class ObjectStore:
         }
 
     def lake(self, name: str, **options: str) -> dict[str, object]:
-        """What a topology file says as `lake` for one here, with more options."""
+        """The topology file's `lake` block for a lake in this store, with additional options."""
         return {"path": f"s3://{BUCKET}/{name}", "storage": {**self.options, **options}}
 
 
 @contextmanager
 def object_store(folder: Path) -> Iterator[ObjectStore]:
-    """Run a server for the time of the block, with its log in `folder`. Raises InputError where
-    moto is not installed, or its server does not start."""
+    """Run a server while the block runs, with its log in `folder`. Raises InputError if moto is not
+    installed, or its server does not start."""
     if find_spec("moto") is None:
         raise InputError(
             "an object store on this machine needs moto: pip install 'moto[s3,server]'"

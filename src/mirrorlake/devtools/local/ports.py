@@ -7,9 +7,8 @@ from contextlib import ExitStack
 
 from mirrorlake.errors import InputError
 
-# Below the range that systems take for outgoing connections (Linux from 32768, macOS from 49152): a
-# client that retries the port of a stopped broker could otherwise be given that very port and
-# connect to itself.
+# Below the range for outgoing connections (Linux from 32768, macOS from 49152): a client that
+# retries the port of a stopped broker could otherwise get that very port and connect to itself.
 _LOWEST, _HIGHEST = 15000, 32767
 _TRIES = 2000
 

@@ -1,5 +1,5 @@
 """Starts, recognises and ends processes: guarded ones die with their parent, detached ones outlive
-it, and a server is there for the time of a block."""
+it, and a server runs for a block."""
 
 import math
 import os
@@ -24,8 +24,8 @@ _POLL_SECONDS = 0.05
 
 @dataclass
 class JvmProcess:
-    """A running command. `marker` stands in its command line: a process id without it belongs to
-    another."""
+    """A running command. `marker` is part of its command line: without it the process id belongs to
+    another process."""
 
     pid: int
     marker: str
@@ -34,7 +34,7 @@ class JvmProcess:
     def alive(self) -> bool:
         """Return whether the process still runs and is still ours."""
         if self.handle is not None:
-            # our child: its id cannot be another process's before we waited for it
+            # our child: its id is not reused before we waited for it
             return self.handle.poll() is None
         return self.marker in command_of(self.pid)
 
@@ -47,14 +47,14 @@ class JvmProcess:
                 return
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the end of the process at most so long, and return whether it ended."""
+        """Wait up to `seconds` for the process to end, and return whether it ended."""
         if self.handle is not None:
             return self._wait_for_handle(self.handle, seconds)
         return any(self._gone() for _ in attempts(seconds, _POLL_SECONDS))
 
     def _gone(self) -> bool:
-        """Return whether nothing is left of the process: one that is ending has no command line,
-        but its files still."""
+        """Return whether the process is gone: one that is ending has no command line, but still has
+        files open."""
         command = command_of(self.pid)
         return self.marker not in command if command else not _is_ending(self.pid)
 
@@ -71,7 +71,7 @@ class JvmProcess:
 
 
 def start_guarded(command: Sequence[str], marker: str, output: Path) -> JvmProcess:
-    """Start a command that dies with this process; what it prints is appended to `output`."""
+    """Start a command that dies with this process; its output is appended to `output`."""
     with output.open("ab") as log:
         guard = subprocess.Popen(
             [sys.executable, "-I", "-S", str(_GUARD), *command],
@@ -89,20 +89,19 @@ def start_guarded(command: Sequence[str], marker: str, output: Path) -> JvmProce
 
 
 def start_detached(command: Sequence[str], marker: str, output: Path) -> JvmProcess:
-    """Start a command that goes on when this process ends; what it prints is appended to
-    `output`."""
+    """Start a command that outlives this process; its output is appended to `output`."""
     with output.open("ab") as log:
         child = subprocess.Popen(
             list(command), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
-    for _ in attempts(math.inf, _POLL_SECONDS):  # the system shows it a moment after it began
+    for _ in attempts(math.inf, _POLL_SECONDS):  # its command line appears a moment after the start
         if marker in command_of(child.pid) or child.poll() is not None:
             break
     return JvmProcess(child.pid, marker, child)
 
 
 def _is_ending(pid: int) -> bool:
-    """Return whether a process without a command line has threads left that hold files."""
+    """Return whether a process without a command line has threads left that keep files open."""
     try:
         process = psutil.Process(pid)
         return (
@@ -113,17 +112,17 @@ def _is_ending(pid: int) -> bool:
         return False
 
 
-#: How long a server may take until it takes connections: on a busy machine a metastore takes
-#: minutes to make its tables.
+#: How long a server may take to accept connections, seconds: on a busy machine a metastore takes
+#: minutes to create its tables.
 _START_SECONDS = 300.0
 _END_SECONDS = 10.0
 
 
 @contextmanager
 def server(command: Sequence[str], port: int, output: Path) -> Iterator[None]:
-    """Run a command until the block ends, which begins once it listens on a port of 127.0.0.1; what
-    it prints is appended to `output`. Raises InputError where it ends by itself, or listens too
-    late."""
+    """Run a command while the block runs, which begins once the command listens on a port of
+    127.0.0.1; its output is appended to `output`. Raises InputError if it ends by itself, or
+    listens too late."""
     process = start_guarded(command, str(port), output)
     try:
         for last in attempts(_START_SECONDS, 0.05):

@@ -1,7 +1,7 @@
-"""A broker started, asked for what clients mostly ask, and ended, so that Java's archive holds the
-classes it takes.
+"""Starts a broker, sends the usual client requests, and stops it, so that Java's class archive
+contains the classes needed.
 
-Run by `spark/class_archive.py` as a process of its own; what it makes is thrown away.
+Run by `spark/class_archive.py` in its own process; its data is thrown away.
 """
 
 import tempfile
