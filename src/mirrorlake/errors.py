@@ -2,33 +2,33 @@
 
     MirrorlakeError                   exit code 1
     ├── InputError                    exit code 2: wrong input; an unusable cluster or lake
-    │   ├── TopologyError             the topology file does not say something that can be run
+    │   ├── TopologyError             the topology file is invalid, or must not be run
     │   ├── ClusterUnusable           a cluster cannot be used now, whatever the reason
     │   │   ├── ClusterUnreachable    no broker of it answered in time
-    │   │   └── AuthenticationFailed  a server refused us, or is not trusted
+    │   │   └── AuthenticationFailed  a server refused our login, or is not trusted
     │   ├── LakeError                 the lake cannot be read or written
     │   ├── UnknownOffset             a flow, topic or partition that the map has never seen
     │   ├── MissingJava               no Java runtime that Spark and Kafka can use
     │   └── MissingExtra              a library that one part needs is not installed
-    ├── PlanOutdated                  planned before another process fenced us
-    └── ReplicationError              the replication itself is in a state that needs an operator
+    ├── PlanOutdated                  a task was planned before another process fenced it
+    └── ReplicationError              the replication needs an operator
         ├── StagingError              a record of the source cannot be staged
         ├── SourceDataLost            records vanished from the source before they were staged
         ├── TargetRefused             the target cluster refused a write
-        │   ├── TopicRefused          the target takes nothing of a topic
-        │   ├── TargetRecreated       the target topic is another one than the map knows
+        │   ├── TopicRefused          the target accepts no record of a topic
+        │   ├── TargetRecreated       the target topic is not the one that the map knows
         │   ├── TargetLost            the target lost acknowledged records
-        │   ├── PositionLost          the target does not say any more how far the flow is
-        │   ├── MapBehind             the lake is older than the target, and lands what it lacks
-        │   └── MapUnknown            where the target has what an older lake lacks is not known
-        ├── StageTrimmed              retention deleted staged records that a flow has not produced
+        │   ├── PositionLost          the flow's committed position at the target is gone
+        │   ├── MapBehind             the lake is older than the target, and catches up
+        │   └── MapUnknown            the target's records that an older lake lacks cannot be located
+        ├── StageTrimmed              retention deleted staged records that a flow had not produced
         ├── ContentDiffers            source, stage and target do not hold the same records
         ├── LayoutError               offsets in a staged file do not rise
-        ├── FilesUnreadable           workers cannot open files of the stage themselves
+        ├── FilesUnreadable           workers cannot open files of the stage directly
         ├── LeaseTaken                another process does this already
-        ├── Fenced                    another process took this over while it went on here
-        └── MapError                  stage, map and target's positions contradict
-            └── CountDiffers          other number of staged records than planned
+        ├── Fenced                    another process took over this one's work
+        └── MapError                  stage, map and target positions contradict each other
+            └── CountDiffers          a reader returned more or fewer records than planned
 
 Each message is one sentence: what is wrong, where, and what to do. Code reads attributes, never the
 message.
