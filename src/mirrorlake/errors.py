@@ -20,7 +20,7 @@
         │   ├── TargetLost            the target lost acknowledged records
         │   ├── PositionLost          the flow's committed position at the target is gone
         │   ├── MapBehind             the lake is older than the target, and catches up
-        │   └── MapUnknown            the target's records that an older lake lacks cannot be located
+        │   └── MapUnknown            the target's records that the lake lacks cannot be located
         ├── StageTrimmed              retention deleted staged records that a flow had not produced
         ├── ContentDiffers            source, stage and target do not hold the same records
         ├── LayoutError               offsets in a staged file do not rise
