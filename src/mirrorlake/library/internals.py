@@ -35,8 +35,8 @@ from mirrorlake.no_pandas import leave_pandas_out
 if TYPE_CHECKING:  # answers without Spark import this module too
     from pyspark.sql import SparkSession
 
-#: The engines for queries. The default is DuckDB for a lake at a path, and for a catalog's own
-#: tables if their files are accessible; else the topology file's SQL warehouse, or Spark.
+#: The engines for queries. The default is DuckDB for a lake at a path. For a catalog's own tables
+#: it is the topology file's SQL warehouse, else DuckDB if their files are accessible, else Spark.
 ENGINES = ("spark", "duckdb")
 
 

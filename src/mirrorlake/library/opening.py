@@ -34,7 +34,7 @@ def open(
         catalog, schema: where the tables are in Unity Catalog. Reading needs only SELECT on them.
         path: the folder of a lake, or its URL in an object store, opened with the process's own
             credentials.
-        read_only: open the topology's lake read-only: nothing is written to it, and nothing can be
+        read_only: open the topology's lake read-only: no table is created in it, and nothing can be
             produced from it.
         spark: the session to use; None for the active one, or else a local one.
         engine: the engine for answers that are not DataFrames: "duckdb", which needs no session and

@@ -192,7 +192,7 @@ class Resends(Opened):
             extras: some of "configs", "acls" and "groups", to restore too, as they were; groups
                 resume exactly at their committed positions.
             rename: how to name topics at the target, like a flow's `policy`.
-            compacted: only the last record of each key in a partition, and records without a key.
+            compacted: only the last value of each key in a partition, and records without a key.
             start_over: start over, though the same restore has begun and not ended.
             dry_run: change nothing.
             report: called after each batch.
