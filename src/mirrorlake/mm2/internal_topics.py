@@ -99,7 +99,7 @@ class InternalTopic:
             if self.name in missing:
                 self._ready = False
             before = self._topic_id
-            if self.name in known:  # otherwise the answer does not tell
+            if self.name in known:  # otherwise the answer does not include the topic
                 self._topic_id = known[self.name].topic_id
             return before is not None and before != self._topic_id
 
