@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, record_count, write
+from tests.support.lake_rows import now_of
 from tests.support.lanes import BOTH_LANES
 from tests.support.replication import (
     assert_same,
@@ -80,6 +81,13 @@ def test_nothing_is_dropped(
     def is_whole(lake: Lake) -> None:
         assert_same(lake, clusters.east, clusters.west, {topic_name: mirror}, written)
         assert incidents(lake) == []
+        for partition in (0, 1):  # by which a cut as of a time goes
+            rows = now_of(lake).rows(
+                f"SELECT batch_id FROM records WHERE topic = '{topic_name}' "
+                f"AND partition = {partition} ORDER BY offset"
+            )
+            numbers = [row["batch_id"] for row in rows]
+            assert numbers == sorted(numbers)
 
     off = timedelta(hours=hours)
     write_more()

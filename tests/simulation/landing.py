@@ -141,6 +141,9 @@ class MemoryLandingStore:
             found[key] = max(found.get(key, (0, 0)), (generation, offset + 1))
         return found
 
+    def newest_batch(self) -> int:
+        return -1
+
     def seen(self, places: Collection[PartitionGeneration]) -> Mapping[PartitionGeneration, int]:
         return {place: end for place, end in self._world.samples.items() if place in set(places)}
 

@@ -57,6 +57,7 @@ class Model:
     leaders: dict[TopicAndPartition, int] = field(default_factory=dict)
     deleted: set[int] = field(default_factory=set)
     reads: int = 0
+    newest: int = -1
     now: float = 0.0
 
     def topics(self) -> Mapping[str, SourceTopic]:
@@ -103,6 +104,9 @@ class Model:
         for (topic, partition, generation), rows in sorted(self.staged.items()):
             found[topic, partition] = (generation, max(rows) + 1)
         return found
+
+    def newest_batch(self) -> int:
+        return self.newest
 
     def _since(self, key: TopicAndPartition, generation: int) -> list[dict[int, Row]]:
         """What is staged of a partition in the generations since one."""

@@ -78,6 +78,12 @@ def constants_of(files: pa.Table) -> tuple[str | None, int | None]:
     return None if cluster is None or len(cluster) > _EXACT_TEXT else cluster, generation
 
 
+def newest_batch_of(stats: str) -> int | None:
+    """The highest number of a batch that a file has records of, by its statistics; None where they
+    do not say it."""
+    return json.loads(stats).get("maxValues", {}).get("batch_id") if stats else None
+
+
 def count_of(stats: str) -> int | None:
     """How many records a file has by its statistics."""
     return json.loads(stats).get("numRecords") if stats else None

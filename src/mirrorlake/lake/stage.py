@@ -1,6 +1,6 @@
 """Reads with Spark which offsets the files of the stage hold."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -9,18 +9,24 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.partition_ranges import StagedRange
 
 
-def ranges_of_table(lake: Lake, version: int) -> Iterable[tuple[str, list[StagedRange]]]:
+#: Hears the highest number of a landed batch of some files; None where that is not known.
+NoteBatch = Callable[[int | None], None]
+
+
+def ranges_of_table(
+    lake: Lake, version: int, note_batch: NoteBatch
+) -> Iterable[tuple[str, list[StagedRange]]]:
     """What each file of a version of the stage holds, older files first."""
     frame = (
         lake.spark.read.format("delta")
         .option("versionAsOf", str(version))
         .table(lake.name("records"))
     )
-    return _ranges(frame, F.lit(0))
+    return _ranges(frame, F.lit(0), note_batch)
 
 
 def ranges_of_commits(
-    lake: Lake, after_version: int, up_to_version: int
+    lake: Lake, after_version: int, up_to_version: int, note_batch: NoteBatch
 ) -> Iterable[tuple[str, list[StagedRange]]]:
     """What the commits behind `after_version`, up to `up_to_version` inclusive, added, per file.
     Raises one of SPARK_FAILURES where the commits no longer exist."""
@@ -32,10 +38,13 @@ def ranges_of_commits(
         .table(lake.name("records"))
     )
     # Rows that were landed, not those that retention deleted.
-    return _ranges(feed.where(F.col("_change_type") == "insert"), F.col("_commit_version"))
+    landed = feed.where(F.col("_change_type") == "insert")
+    return _ranges(landed, F.col("_commit_version"), note_batch)
 
 
-def _ranges(frame: DataFrame, version: Column) -> Iterable[tuple[str, list[StagedRange]]]:
+def _ranges(
+    frame: DataFrame, version: Column, note_batch: NoteBatch
+) -> Iterable[tuple[str, list[StagedRange]]]:
     rows = (
         frame.groupBy(
             F.input_file_name().alias("path"),
@@ -50,9 +59,11 @@ def _ranges(frame: DataFrame, version: Column) -> Iterable[tuple[str, list[Stage
             F.max("offset").alias("last"),
             F.count("offset").alias("record_count"),
             F.min("batch_id").alias("batch_id"),
+            F.max("batch_id").alias("newest_batch"),
         )
         .collect()
     )
+    note_batch(max((row["newest_batch"] or 0 for row in rows), default=None))
     names = ("source_cluster", "topic", "partition", "generation", "first", "last", "record_count")
     files: dict[str, list[StagedRange]] = {}
     for row in sorted(rows, key=lambda row: (row["version"], row["batch_id"] or 0, row["path"])):

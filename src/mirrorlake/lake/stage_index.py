@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError
 
 from mirrorlake.errors import LakeError, first_line
@@ -31,6 +32,7 @@ from mirrorlake.lake.delta_log import (
 from mirrorlake.lake.file_ranges import (
     constants_of,
     count_of,
+    newest_batch_of,
     ranges_from_commit,
     ranges_from_statistics,
     ranges_read,
@@ -114,6 +116,11 @@ class StageFiles:
         if not self._source.follows_removals:
             self.forget()
 
+    def newest_batch(self) -> int:
+        """The highest number of a landed batch, of all source clusters; -1 where none is known."""
+        with self.reading() as index:
+            return index.newest_batch
+
     def ends(self, cluster: str) -> dict[TopicAndPartition, tuple[int, int]]:
         """(newest generation, next offset) of each staged partition of a source cluster."""
         with self.reading() as index:
@@ -179,6 +186,8 @@ class _LocalStage(_Source):
         held = None if reader is None else reader.held("records")
         version, files = self._log.snapshot() if held is None else version_and_files(held.delta)
         files = files.sort_by([("modification_time", "ascending"), ("path", "ascending")])
+        if "max.batch_id" in files.column_names:
+            index.note_batch(pc.max(files["max.batch_id"]).as_py())
         names = files["path"].to_pylist()
         paths = [f"{self._log.table}/{name}" for name in names]
         gone = set(index.paths()) - set(paths)
@@ -240,6 +249,8 @@ class _LocalStage(_Source):
         if commit.changes_table:
             self._check()
         paths = [str(self._log.table / path) for path in commit.added]
+        for stats in commit.added.values():
+            index.note_batch(newest_batch_of(stats))
         by_statistics = [ranges_from_commit(stats) for stats in commit.added.values()]
         unread = [
             path for path, ranges in zip(commit.added, by_statistics, strict=True) if ranges is None
@@ -291,7 +302,7 @@ class _SparkStage(_Source):
 
         # Before the index is emptied: an empty one at the newest version would mean that nothing is
         # staged.
-        held = stage.ranges_of_table(self._lake, version)
+        held = stage.ranges_of_table(self._lake, version, index.note_batch)
         index.deletions += 1
         index.apply((), set(index.paths()), index.version)
         index.apply(held, (), version)
@@ -312,7 +323,7 @@ class _SparkStage(_Source):
         if version == index.version:
             return
         try:
-            added = stage.ranges_of_commits(self._lake, index.version, version)
+            added = stage.ranges_of_commits(self._lake, index.version, version, index.note_batch)
         except SPARK_FAILURES:
             logger.info(
                 "commits of the stage behind version %d are gone; reading it as a whole",

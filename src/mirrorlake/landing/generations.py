@@ -137,6 +137,10 @@ class LakeLandingStore:
             )
         return ends
 
+    def newest_batch(self) -> int:
+        """See `LandingStore.newest_batch`."""
+        return self._stage.newest_batch()
+
     def seen(self, places: Collection[PartitionGeneration]) -> Mapping[PartitionGeneration, int]:
         """See `LandingStore.seen`: taken from samples."""
         rows = self._lake.ask("covered_ends", prefix=f"{self._alias}->")

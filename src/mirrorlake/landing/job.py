@@ -20,15 +20,31 @@ if TYPE_CHECKING:  # three processes import this, and each needs a part of the r
     from mirrorlake.offsets.ranges import OffsetRanges
 
 
+class BatchNumbers:
+    """Numbers landed batches: by the time in ms, and always above the number before, at first above
+    `newest`, the highest in the stage. A cut as of a time orders batches by number
+    (`offsets/as_of.py`): by a clock that was set back, or that is behind the previous host's, later
+    batches would come first."""
+
+    def __init__(self, newest: int = -1) -> None:
+        self._newest = newest
+
+    def next(self, now: int) -> int:
+        """The number of a batch that begins at a time."""
+        self._newest = max(now, self._newest + 1)
+        return self._newest
+
+
 @dataclass(frozen=True)
 class Part:
-    """What one task reads of a batch, and what all of its rows share. `landed_at` is in ms;
-    `generations` are those other than 0; `ends` are the offsets up to which the batch covers each
-    partition, exclusive, and `open_ends` its note of logs that go on behind (`offsets/as_of.py`).
-    `small_answers`: see `kafka.log.open_log`."""
+    """What one task reads of a batch, and what all of its rows share. `landed_at` is in ms, `batch`
+    the batch's number (`BatchNumbers`); `generations` are those other than 0; `ends` are the
+    offsets up to which the batch covers each partition, exclusive, and `open_ends` its note of logs
+    that go on behind (`offsets/as_of.py`). `small_answers`: see `kafka.log.open_log`."""
 
     source_cluster: str
     landed_at: int
+    batch: int
     generations: Mapping[TopicAndPartition, int]
     ends: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     open_ends: str | None = None
@@ -41,7 +57,7 @@ class Part:
             "source_cluster": self.source_cluster,
             "topic": key[0],
             "landed_at": self.landed_at * 1_000,
-            "batch_id": self.landed_at,
+            "batch_id": self.batch,
             "generation": self.generations.get(key, 0),
             "batch_end": self.ends.get(key),
             "open_ends": self.open_ends,
@@ -60,7 +76,7 @@ class LandJob:
     commits take long, up to `apart_seconds` after the one before it. A batch of
     `small_batch_records` needs no task, or one (`tasks_for`). Tasks write files of `schema` into
     `directory`, that of the table `records`; without one they hand over rows. `forgotten`
-    (inclusive) is left out. `pace_file`: see `pace`.
+    (inclusive) is left out. `pace_file`: see `pace`. `numbers` gives batches their numbers.
     """
 
     alias: str
@@ -80,6 +96,7 @@ class LandJob:
     final: Mapping[TopicAndPartition, int] | None = None
     final_noted: str | None = None
     forgotten: Mapping[TopicAndPartition, "OffsetRanges"] = field(default_factory=dict)
+    numbers: BatchNumbers = field(default_factory=BatchNumbers, compare=False)
 
     def tasks_for(self, ranges: Ranges) -> int:
         """How many tasks read a batch if they hand over rows: one for a small batch, since each
@@ -94,10 +111,12 @@ class LandJob:
         """Share out a batch that begins now over tasks; `noted` is its note of the ends of logs,
         `pace` is learned from the batches before it."""
         now = time.time_ns() // 1_000_000
+        batch = self.numbers.next(now)
         return [
             Part(
                 self.alias,
                 now,
+                batch,
                 {key: self.generations[key] for key in own if key in self.generations},
                 {key: ranges[key][1] for key in own},
                 noted,

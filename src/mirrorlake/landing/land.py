@@ -23,7 +23,7 @@ from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.session_tables import LaterSession
 from mirrorlake.landing.checkpoints import application_of, make_folder, pace_file
 from mirrorlake.landing.driver_query import DriverQuery
-from mirrorlake.landing.job import LandJob
+from mirrorlake.landing.job import BatchNumbers, LandJob
 from mirrorlake.landing.session_sink import SessionSink, stream_of
 from mirrorlake.landing.sinks import PathSink
 from mirrorlake.landing.source_comparison import LandingPlan
@@ -219,6 +219,7 @@ def _job(lake: Lake, plan: LandingPlan, landing: Landing, client: Settings) -> L
         max_records=landing.max_records_per_batch,
         tasks=landing.files_per_batch,
         small_batch_records=landing.small_batch_records,
+        numbers=BatchNumbers(plan.newest_batch),
     )
 
 

@@ -113,7 +113,8 @@ class LandingPlanner:
         generations = {
             key: current.generation(key) for key in result.starts if current.generation(key)
         }
-        plan = LandingPlan(self.alias, result.starts, generations)
+        newest = self._store.newest_batch()
+        plan = LandingPlan(self.alias, result.starts, generations, newest)
         gone = current.topics.keys() - shown.keys()
         waiting, still_open = _waiting(decisions, losses), _named(decisions, ids)
         return Planned(

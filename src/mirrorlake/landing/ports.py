@@ -62,6 +62,9 @@ class LandingStore(Protocol):
     def staged_ends(self) -> Mapping[TopicAndPartition, tuple[int, int]]:
         """The newest generation staged of every partition, and the offset after its last record."""
 
+    def newest_batch(self) -> int:
+        """The highest number of a batch that is staged, of whichever cluster; -1 without one."""
+
     def seen(self, places: Collection[PartitionGeneration]) -> Mapping[PartitionGeneration, int]:
         """How far earlier processes were seen to have landed, transaction markers included; for a
         partition of which nothing was landed, where it began when it was seen. A partition that was

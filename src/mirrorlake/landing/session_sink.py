@@ -186,6 +186,6 @@ def _records(job: LandJob, rows: "DataFrame") -> "DataFrame":
     """The handed rows that are records, with the columns that Spark adds."""
     from pyspark.sql import functions as F
 
-    added = {"source_cluster": F.lit(job.alias), "landed_at": F.timestamp_millis("batch_id")}
+    added = {"source_cluster": F.lit(job.alias), "landed_at": F.current_timestamp()}
     columns = [added.get(name, F.col(name)).alias(name) for name in job.schema.names]
     return rows.where(F.col("partition") != PART_DONE).select(columns)

@@ -73,11 +73,13 @@ NO_GENERATIONS = CurrentGenerations()
 @dataclass(frozen=True)
 class LandingPlan:
     """What one landing query of a cluster reads: the next offset of every partition, and the
-    generations that are not 0."""
+    generations that are not 0. `newest_batch` is the highest number of a staged batch, -1 for none:
+    the query numbers its batches above it."""
 
     alias: str
     starts: Mapping[TopicAndPartition, int]
     generations: Mapping[TopicAndPartition, int] = field(default_factory=dict)
+    newest_batch: int = -1
 
     @property
     def assigned(self) -> str:

@@ -119,7 +119,7 @@ class StageFile:
         columns: dict[str, Sequence[Any]] = {
             **{"source_cluster": clusters, "topic": topics, "partition": partitions},
             "offset": [*offsets[0], *offsets[1]],
-            **{"batch_id": [part.landed_at], "generation": generations},
+            **{"batch_id": [part.batch], "generation": generations},
         }
         stats: dict[str, object] = {
             "numRecords": sum(counts),

@@ -103,7 +103,7 @@ class UnreadOffsets:
         }
         starts = {place.topic_partition: int(rows[0]) for place, rows in missing.items()}
         ends = {place.topic_partition: int(rows[-1]) + 1 for place, rows in missing.items()}
-        plan = LandingPlan(self._alias, starts, generations)
+        plan = LandingPlan(self._alias, starts, generations, self._stage.newest_batch())
         besides = {place.topic_partition: staged[place] for place in missing}
         land_again(self._lake, plan, landing, client, ends=ends, occasion=occasion, besides=besides)
 

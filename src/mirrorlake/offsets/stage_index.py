@@ -16,11 +16,13 @@ from mirrorlake.offsets.positions import TopicAndPartition
 class StageIndex:
     """The stage's content, of all source clusters, as of `version` of the table. `changes` counts
     added ranges, to find those that came since; `deletions` changes once records may have been
-    deleted."""
+    deleted. `newest_batch` is the highest number of a landed batch in the files that were indexed,
+    -1 for none."""
 
     def __init__(self) -> None:
         self.version = -1
         self.changes = self.deletions = 0
+        self.newest_batch = -1
         #: By source cluster: the change in which each partition got its last range, newest last.
         self._changed: dict[str, dict[TopicAndPartition, int]] = {}
         self._partitions: dict[str, dict[str, dict[int, PartitionRanges]]] = {}
@@ -62,6 +64,10 @@ class StageIndex:
                 self._note_change(staged_range.source_cluster, place)
             self._next += 1
         self.version = version
+
+    def note_batch(self, number: int | None) -> None:
+        """Note the highest number of a batch that some files have, as far as it is known."""
+        self.newest_batch = max(self.newest_batch, -1 if number is None else number)
 
     def _drop(self, files: Collection[int]) -> None:
         for file in files:

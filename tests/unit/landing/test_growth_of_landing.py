@@ -82,6 +82,9 @@ class Side:
     def staged_ends(self) -> Mapping[TopicAndPartition, tuple[int, int]]:
         return {} if self.staged is None else dict.fromkeys(self.keys, (0, self.staged))
 
+    def newest_batch(self) -> int:
+        return -1
+
     def staged_firsts(self, since: Collection[TopicAndPartition]) -> Mapping[Any, int]:
         return dict.fromkeys(since, 0)
 
@@ -237,7 +240,7 @@ def test_a_file_of_small_partitions_takes_few_steps_for_each(tmp_path: Path) -> 
     """A column that is made of each by itself costs as much for one record as for a thousand."""
 
     def made(size: int) -> Callable[[], object]:
-        part = Part("east", 1, {}, {(f"t{n}", n): 9 for n in range(size)}, "[]")
+        part = Part("east", 1, 1, {}, {(f"t{n}", n): 9 for n in range(size)}, "[]")
         read = {(f"t{n}", n): [rows(n, [1, 2])] for n in range(size)}
         file = StageFile(place_of(tmp_path), definition("records").rows, part, "task")
         sizes = Sizes(dict.fromkeys(read, 200))

@@ -4,11 +4,14 @@ and how much the next one may hold."""
 import json
 import pickle
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirrorlake.landing import job as landing_job
+from mirrorlake.landing.job import BatchNumbers
 from mirrorlake.landing.pace import NOTHING_KNOWN, Pace
 from mirrorlake.landing.ranges import offsets_document, read_document
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -51,12 +54,30 @@ def test_parts_are_a_batch_whatever_their_number(tmp_path: Path, tasks: int) -> 
                     "source_cluster": "east",
                     "topic": key[0],
                     "landed_at": part.landed_at * 1_000,
-                    "batch_id": part.landed_at,
+                    "batch_id": part.batch,
                     "generation": 3 if key == ("a", 0) else 0,
                     "batch_end": end,
                     "open_ends": "[]",
                 }
     assert job.parts({}, None, tasks, NOTHING_KNOWN) == []
+
+
+def test_numbers_of_batches_rise_whatever_the_clock_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By them a cut as of a time knows which batch came first; when a batch was landed the clock
+    says alone. What one process numbers, others go on from: the planner of a query is one."""
+    clock = SimpleNamespace(time_ns=lambda: now * 1_000_000)
+    monkeypatch.setattr(landing_job, "time", clock)
+    job = job_in(tmp_path, numbers=BatchNumbers(1_000))
+    numbers, times = [], []
+    for now in (900, 901, 2_000, 2_000, 1_500, 3_000):
+        (part,) = job.parts({("a", 0): (0, 1)}, None, 1, NOTHING_KNOWN)
+        numbers.append(part.batch)
+        times.append(part.landed_at)
+        job = pickle.loads(pickle.dumps(job))
+    assert numbers == [1_001, 1_002, 2_000, 2_001, 2_002, 3_000]
+    assert times == [900, 901, 2_000, 2_000, 1_500, 3_000]
 
 
 def test_what_batches_say_of_the_next_ones_is_kept_and_may_be_lost(tmp_path: Path) -> None:

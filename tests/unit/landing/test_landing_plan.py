@@ -239,6 +239,12 @@ def test_what_landing_passes_over_is_told_until_something_is_staged() -> None:
     assert planner.plan({}).passed_over == (), "landing goes on behind the stage"
 
 
+def test_a_query_numbers_its_batches_behind_all_that_are_staged() -> None:
+    model, planner = staged_once()
+    model.newest = 5_000
+    assert planner.plan({}).plan.newest_batch == 5_000
+
+
 def test_a_refused_partition_is_left_out_for_longer_each_time() -> None:
     model, planner = staged_once()
     for wait in WAIT_SECONDS:

@@ -11,9 +11,11 @@ import pytest
 from mirrorlake.errors import Fenced, ReplicationError
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import place_of
+from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing import driver_log
+from mirrorlake.landing import job as landing_job
 from mirrorlake.landing.checkpoints import application_of, end_queries, new_checkpoint
-from mirrorlake.landing.job import LandJob
+from mirrorlake.landing.job import BatchNumbers, LandJob
 from mirrorlake.landing.land import LandingQuery
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.sinks import PathSink
@@ -93,6 +95,27 @@ def test_a_batch_is_there_once_and_not_at_all_once_another_took_over(
     with pytest.raises(Fenced):
         sink.land({A: (8, 9)}, None, 1)
     assert sink.fenced() and landed(lake) == expected
+
+
+def test_batches_are_numbered_behind_those_of_the_host_before_whose_clock_was_ahead(
+    lake: PathLake, log: OpenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = StageFiles(lake)
+    assert stage.newest_batch() == -1
+    for times, end in (((9_000, 9_500), 7), ((4_000, 4_500), 9)):
+        clock = iter(times)
+        monkeypatch.setattr(
+            landing_job, "time", SimpleNamespace(time_ns=lambda at=clock: next(at) * 1_000_000)
+        )
+        job = job_of(lake, tmp_path, numbers=BatchNumbers(stage.newest_batch()))
+        sink = PathSink(lake, job, f"land {end}")
+        sink.land({A: (end - 2, end - 1)}, None, 0)
+        sink.land({A: (end - 1, end)}, None, 1)
+    found = lake.tables.opened("records").to_pyarrow_table(columns=["offset", "batch_id"])
+    numbers = {row["offset"]: row["batch_id"] for row in found.to_pylist()}
+    assert numbers == {5: 9_000, 6: 9_500, 7: 9_501, 8: 9_502}
+    # as commits tell it that are followed, and as one finds it that begins
+    assert stage.newest_batch() == StageFiles(lake).newest_batch() == 9_502
 
 
 def test_nothing_is_committed_of_what_turns_out_to_be_another_log(

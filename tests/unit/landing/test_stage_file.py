@@ -22,7 +22,7 @@ from mirrorlake.produce.stage_files import COLUMNS, columns_of
 from tests.support.landing import job_in, rows
 
 RECORDS = definition("records").rows
-PART = Part("east", 1_700_000_000_123, {("b", 1): 2})
+PART = Part("east", 1_700_000_000_123, 1_700_000_000_999, {("b", 1): 2})
 
 
 def added(folder: Path, part: Part, *read: tuple[tuple[str, int], pa.RecordBatch]) -> pa.Table:
@@ -50,8 +50,8 @@ def test_the_file_has_the_columns_of_the_table_and_every_row_once(tmp_path: Path
     assert [
         tuple(item[name] for name in columns) for item in found.select(columns).to_pylist()
     ] == [
-        *(("east", "a", 0, offset, 0, PART.landed_at) for offset in (1, 2, 5)),
-        *(("east", "b", 1, offset, 2, PART.landed_at) for offset in (7, 9, 10)),
+        *(("east", "a", 0, offset, 0, PART.batch) for offset in (1, 2, 5)),
+        *(("east", "b", 1, offset, 2, PART.batch) for offset in (7, 9, 10)),
     ]
     first = found.slice(0, 1).to_pylist()[0]
     assert (
@@ -66,7 +66,7 @@ def test_what_a_batch_notes_of_ends_costs_next_to_nothing(tmp_path: Path) -> Non
     sizes, noted = [], json.dumps([["t" * 200, number, 1, 2] for number in range(100)])
     counts = ((("a", 0), 50_000), (("b", 1), 3))
     read = [(key, rows(key[1], list(range(count)))) for key, count in counts]
-    for batch in (PART, Part("east", 1, {}, {("a", 0): 50_000, ("b", 1): 9}, noted)):
+    for batch in (PART, Part("east", 1, 1, {}, {("a", 0): 50_000, ("b", 1): 9}, noted)):
         (row,) = added(tmp_path, batch, *read).to_pylist()
         sizes.append(row["size"])
         found = pq.read_table(tmp_path / row["path"], columns=["topic", "batch_end", "open_ends"])
@@ -87,11 +87,11 @@ def test_the_commit_tells_the_ranges_and_delta_its_statistics(tmp_path: Path) ->
     stats = json.loads(row["stats"])
     assert stats["numRecords"] == pq.read_metadata(path).num_rows == 5
     assert stats["minValues"] == {
-        **{"source_cluster": "east", "batch_id": PART.landed_at},
+        **{"source_cluster": "east", "batch_id": PART.batch},
         **{"topic": "a", "partition": 0, "offset": 1, "generation": 0},
     }
     assert stats["maxValues"] == {
-        **{"source_cluster": "east", "batch_id": PART.landed_at},
+        **{"source_cluster": "east", "batch_id": PART.batch},
         **{"topic": "b", "partition": 1, "offset": 9, "generation": 2},
     }
 
@@ -159,7 +159,7 @@ def test_small_partitions_are_staged_as_each_by_itself(tmp_path: Path) -> None:
     neighbours."""
     keys = [(f"t{number % 7}", number) for number in range(200)]
     generations = {key: number % 3 for number, key in enumerate(keys)}
-    part = Part("east", 5, generations, {key: 100 + key[1] for key in keys}, "[]")
+    part = Part("east", 5, 5, generations, {key: 100 + key[1] for key in keys}, "[]")
     odd = rows(199, [8]).append_column("header_names", pa.array([[b"\xff"]], pa.list_(pa.binary())))
     read = [(key, rows(key[1], [*range(1 + key[1] % 3)])) for key in keys] + [(keys[-1], odd)]
     (row,) = added(tmp_path, part, *read).to_pylist()

@@ -29,7 +29,8 @@ from mirrorlake.spark.tasks import NUMBER
 from tests.support.landing import job_in, rows
 
 SCHEMA = schema_for_spark(definition("records").rows)
-PART = Part("east", 1_700_000_000_123, {("b", 1): 2}, {("a", 0): 9, ("b", 1): 30, ("odd", 1): 5})
+ENDS = {("a", 0): 9, ("b", 1): 30, ("odd", 1): 5}
+PART = Part("east", 1_700_000_000_123, 1_700_000_000_999, {("b", 1): 2}, ENDS)
 
 
 def test_rows_have_the_columns_of_the_table_but_those_that_spark_adds(tmp_path: Path) -> None:
@@ -46,8 +47,8 @@ def test_rows_have_the_columns_of_the_table_but_those_that_spark_adds(tmp_path: 
     assert not any(batch.column(name).null_count for name in NEVER_NULL)
     columns = ("topic", "partition", "offset", "generation", "batch_id", "batch_end")
     assert [tuple(row[name] for name in columns) for row in batch.to_pylist()] == [
-        *(("a", 0, offset, 0, 1_700_000_000_123, 9) for offset in (1, 2)),
-        *(("b", 1, offset, 2, 1_700_000_000_123, 30) for offset in (7, 9, 10)),
+        *(("a", 0, offset, 0, 1_700_000_000_999, 9) for offset in (1, 2)),
+        *(("b", 1, offset, 2, 1_700_000_000_999, 30) for offset in (7, 9, 10)),
     ]
 
 
@@ -59,7 +60,7 @@ def test_a_null_where_there_is_none_is_refused(tmp_path: Path, column: str) -> N
         def columns(self, key: TopicAndPartition) -> dict[str, object]:
             return {**super().columns(key), column: None}
 
-    part = Odd("east", 1, {}, {("a", 0): 9})
+    part = Odd("east", 1, 1, {}, {("a", 0): 9})
     with pytest.raises(StagingError, match=f"a-0 cannot be .* offset 1, .*: its {column} is null"):
         list(row_batches(job_in(tmp_path, schema=SCHEMA), part, [(("a", 0), rows(0, [1, 2]))]))
 

@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS records (
   value BINARY,
   headers ARRAY<STRUCT<key: STRING, value: BINARY>> COMMENT 'in their order',
   landed_at TIMESTAMP COMMENT 'when its batch was landed',
-  batch_id BIGINT COMMENT 'the landing batch: its time in ms',
+  batch_id BIGINT COMMENT 'the landing batch: its time in ms, and more than of the batch before',
   generation INT COMMENT 'generation of a topic that was deleted and made again at the source; 0 is the first',
   batch_end BIGINT COMMENT 'offset up to which the landed batch covers the partition, exclusive; null if not noted',
   open_ends STRING COMMENT 'of the batch, as JSON: [topic, partition, end, log end] where a log went on behind it; null if not noted',
