@@ -14,10 +14,12 @@ from typer.testing import CliRunner
 
 from mirrorlake.cli.main import app
 from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.groups.checkpoint_table import deleted_before, positions_as_of
 from mirrorlake.lake import table_upkeep
 from mirrorlake.lake.definitions import TABLES, sql_text
 from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.duck import DuckLake
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.maintain import maintain
 from mirrorlake.lake.place import place_of
@@ -168,6 +170,33 @@ def test_history_goes_by_age_but_the_newest_of_each_stays(tmp_path: Path) -> Non
     }
     left = {(row["partition"], row["produced_end"]) for row in now_of(lake).table_rows("positions")}
     assert left == {(0, 300), (0, 5), (1, 300), (1, 200)}
+
+
+def test_where_groups_stood_is_known_for_all_days_that_history_is_kept(tmp_path: Path) -> None:
+    """A group that rests for months has one checkpoint for all of them: as of each day since then,
+    also once it has moved, `restore` goes by it."""
+    lake, topology = opened(no_session, write_file(tmp_path))
+    group = {"flow": FLOW, "group_id": "g", "topic": "orders", "partition": 0}
+    moves = {300: 1, 200: 2, 5: 3}  # days ago: position
+    append(
+        lake,
+        "checkpoints",
+        [
+            {**group, "source_position": position, "checkpointed_at": ago(days * DAY)}
+            for days, position in moves.items()
+        ],
+    )
+
+    def stood(days: int) -> int:
+        at = int(ago(days * DAY).timestamp() * 1_000)
+        return positions_as_of(now_of(lake), "east", at)["g", "orders", 0][0].offset
+
+    for _ in range(2):
+        maintain(lake, topology, Maintenance(history_days=90))
+        until = deleted_before(EventLog(lake))
+        assert until is not None and abs(until - ago(90 * DAY)) < timedelta(minutes=5)
+        assert [stood(days) for days in (89, 6, 4)] == [2, 2, 3]
+    assert now_of(lake).rows("SELECT count(*) AS n FROM checkpoints") == [{"n": 2}]
 
 
 def test_old_samples_are_thinned_to_minutes_and_hours(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from mirrorlake.groups.checkpoint_plan import (
     Checkpoint,
     GroupPartition,
 )
+from mirrorlake.lake.changes import HISTORY_DELETED, WHOLE_LAKE, ChangeLog
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
@@ -51,6 +52,28 @@ def positions_as_of(
         )
         for row in rows
     }
+
+
+def positions_since(lake: Reader, cluster: str, until_ms: int) -> dict[GroupPartition, datetime]:
+    """Where the groups of a source cluster have positions, though no flow had read any by a time,
+    in ms; with the time (UTC) of the first checkpoint there is."""
+    rows = lake.query_rows("group_positions_since", prefix=f"{cluster}->", until_ms=until_ms)
+    return {
+        (row["group_id"], row["topic"], row["partition"]): row["first_at"].replace(
+            tzinfo=timezone.utc
+        )
+        for row in rows
+    }
+
+
+def deleted_before(log: ChangeLog) -> datetime | None:
+    """Checkpoints that are older may have been deleted, as history; None where none was."""
+    noted = [
+        change.after
+        for change in log.history(WHOLE_LAKE, HISTORY_DELETED)
+        if change.resource == "checkpoints" and change.after
+    ]
+    return datetime.fromisoformat(max(noted)) if noted else None
 
 
 def append_checkpoints(

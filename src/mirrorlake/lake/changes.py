@@ -7,6 +7,8 @@ from typing import Literal, Protocol
 
 #: The flow's name in `changes` for what was done to the lake and not for a flow.
 WHOLE_LAKE = "*"
+#: The kind of change under which `maintain` notes up to when it deletes rows of a table of history.
+HISTORY_DELETED = "history"
 ChangeOutcome = Literal["begun", "done", "refused", "skipped", "gone"]
 
 

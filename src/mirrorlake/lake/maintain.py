@@ -8,7 +8,7 @@ from typing import Any
 from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.config.topology import Topology
 from mirrorlake.lake import table_upkeep
-from mirrorlake.lake.changes import WHOLE_LAKE, Change
+from mirrorlake.lake.changes import HISTORY_DELETED, WHOLE_LAKE, Change
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.forgotten import finish_calls
@@ -71,10 +71,7 @@ def _maintain(
     document["records"] = _retain_records(lake, topology, kept, dry_run, others)
     document["history"], document["thinned"], document["map"] = {}, 0, None
     if not dry_run:
-        cutoff = _ms(_days_ago(kept.history_days))
-        document["history"] = {
-            name: table_upkeep.remove_history(lake, name, cutoff) for name in table_upkeep.HISTORY
-        }
+        document["history"] = _remove_history(lake, _days_ago(kept.history_days))
         minutes, hours = _ms(_days_ago(MINUTES_AFTER_DAYS)), _ms(_days_ago(HOURS_AFTER_DAYS))
         document["thinned"] = table_upkeep.thin_samples(lake, minutes, hours)
         merged = table_upkeep.merge_map(lake, _ms(_days_ago(MERGED_AFTER_DAYS)))
@@ -124,6 +121,17 @@ def _retain_records(
         "removed": removed,
         "held": [asdict(partition) for partition in retained],
     }
+
+
+def _remove_history(lake: Lake, cutoff: datetime) -> dict[str, int]:
+    """Delete what is older than a time from each table of history; returns how many rows went."""
+    (oldest,) = lake.ask("oldest_checkpoint")
+    if oldest["at"] is not None and oldest["at"].replace(tzinfo=timezone.utc) < cutoff:
+        # before: who asks where a group stood earlier has to hear that the lake may know it no more
+        deleted = Change(HISTORY_DELETED, "checkpoints", after=cutoff.isoformat())
+        EventLog(lake).record(WHOLE_LAKE, [deleted])
+    names = table_upkeep.HISTORY
+    return {name: table_upkeep.remove_history(lake, name, _ms(cutoff)) for name in names}
 
 
 def _summary(document: Mapping[str, Any]) -> str:

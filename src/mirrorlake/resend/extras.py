@@ -5,20 +5,21 @@ too, is a row of `changes`. The source is never queried: `states` and `checkpoin
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mirrorlake.errors import ReplicationError
+from mirrorlake.errors import ReplicationError, some_of
 from mirrorlake.groups.checkpoint_plan import GroupPartition
-from mirrorlake.groups.checkpoint_table import positions_as_of
+from mirrorlake.groups.checkpoint_table import deleted_before, positions_as_of, positions_since
 from mirrorlake.groups.moves import KIND as GROUP
 from mirrorlake.groups.moves import MoveResult
 from mirrorlake.kafka.admin_configs import alter_topic_configs, describe_topic_configs
 from mirrorlake.kafka.values import ConfigValue, TopicInfo
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.deployment import Deployment
-from mirrorlake.lake.states import states_as_of
+from mirrorlake.lake.states import ALWAYS, states_as_of
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.lake.translate import translate_all
 from mirrorlake.naming.naming import Naming
@@ -34,6 +35,8 @@ from mirrorlake.resend.topics import KEPT
 #: The values of `--with`.
 CONFIGS, ACLS, GROUPS = "configs", "acls", "groups"
 ALL = (CONFIGS, ACLS, GROUPS)
+#: How many partitions a sentence names.
+_NAMED = 5
 #: Why a position is not moved.
 LACKING = "the restored topic has no such partition; add partitions, and run this again"
 
@@ -190,7 +193,27 @@ class Extras:
             "its log went back, since; they are of what is there now"
             for place in sorted(left)
         ]
-        return positions, warnings
+        return positions, [*warnings, *self._not_known(resend, bool(committed))]
+
+    def _not_known(self, resend: Resend, known: bool) -> list[str]:
+        """Sentences about groups whose positions the lake cannot tell as of the time: it had read
+        none of any group by then (not `known`), or `maintain` may have deleted them since. A group
+        that came later had none."""
+        if self._until_ms == ALWAYS:
+            return []
+        places = defaultdict[str, list[str]](list)
+        since = positions_since(self._lake.reader, self._naming.source, self._until_ms)
+        deleted = deleted_before(self._event_log) if since else None
+        for (group, topic, partition), first_at in sorted(since.items()):
+            is_lost = deleted is not None and first_at < deleted
+            if topic in resend.names and (is_lost or not known):
+                places[group].append(f"{topic}-{partition}")
+        return [
+            f"positions of group {group} in {some_of(names, _NAMED)} are not restored: the lake "
+            "does not know where it stood then, before its first checkpoint, or before what "
+            "maintain.history_days keeps"
+            for group, names in places.items()
+        ]
 
     def _move(
         self, resend: Resend, positions: Mapping[GroupPartition, Committed]

@@ -8,7 +8,7 @@ import pytest
 
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.groups.checkpoint_plan import GONE
-from mirrorlake.groups.checkpoint_table import positions_as_of
+from mirrorlake.groups.checkpoint_table import positions_as_of, positions_since
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.offsets.positions import Committed
@@ -64,3 +64,14 @@ def test_each_flow_speaks_for_itself(
     found = positions_as_of(lake.reader, "east", ALWAYS)
     place = ("app", "orders", 0)
     assert found == ({} if wanted is None else {place: (Committed(wanted[0]), wanted[1])})
+
+
+def test_what_was_read_behind_a_time_alone(tmp_path: Path) -> None:
+    """By any flow from there."""
+    lake = open_lake(_no_session, Location(path=str(tmp_path / "lake")), tmp_path)
+    rows = [row(WEST, 5, 10), row(WEST, 7, 20), row(NORTH, 6, 20), row(OTHER, 1, 10)]
+    lake.append("checkpoints", rows_of("checkpoints", rows))
+    place, first = ("app", "orders", 0), BEGAN + timedelta(minutes=5)
+    for minutes, wanted in ((4, {place: first}), (5, {}), (6, {})):
+        until_ms = int((BEGAN + timedelta(minutes=minutes)).timestamp() * 1_000)
+        assert positions_since(lake.reader, "east", until_ms) == wanted

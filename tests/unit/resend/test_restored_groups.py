@@ -119,6 +119,7 @@ def test_what_producers_wrote_since_is_not_passed() -> None:
                 | {"source_position": 50, "generation": 0}
                 for number in (1, 2, 3)
             ],
+            "group_positions_since": (),
             "translate_forward": [
                 place
                 | {"partition": number, "asked_offset": 50}

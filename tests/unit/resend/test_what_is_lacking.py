@@ -1,13 +1,15 @@
 """What a restore was asked for beside records and does not do is no success."""
 
 import threading
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from mirrorlake.kafka.admin_acls import NoAcls
-from mirrorlake.lake.changes import MemoryLog
+from mirrorlake.lake.changes import HISTORY_DELETED, WHOLE_LAKE, Change, MemoryLog
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.library.resend_answers import sent_answer, with_extras
 from mirrorlake.library.resent import Resent
@@ -29,6 +31,7 @@ STATE = {"topic": "t", "partitions": 1, "factor": 1, "configs": {}, "topic_id": 
 STATED = {**STATE, "noted_later": False, "acls": [vars(acl("t", "WRITE"))]}
 LATER = {"group_id": "g", "topic": "t", "partition": 0, "metadata": ""}
 LATER |= {"source_position": 5, "generation": 1}
+FIRST_AT = datetime(2026, 3, 1, tzinfo=timezone.utc)
 
 
 def restored(
@@ -36,6 +39,8 @@ def restored(
     what: str,
     states: list[dict[str, Any]],
     target: frozenset[Any] | NoAcls = frozenset(),
+    more: Mapping[str, Any] | None = None,
+    noted: Sequence[tuple[str, Change]] = (),
 ) -> tuple[Resent, bool]:
     """The answer of a restore that sent all of its records, and whether it is over: another call
     has nothing left to do."""
@@ -44,9 +49,10 @@ def restored(
     monkeypatch.setattr(extras_of_restores, "describe_topic_configs", lambda *_: described)
     monkeypatch.setattr(extras_of_restores, "alter_topic_configs", lambda *_: {})
     monkeypatch.setattr(acls, "create_acls", lambda _admin, made: dict.fromkeys(made))
-    cluster, log = MemoryCluster("west", {"t": [10]}), cast(Any, MemoryLog())
+    cluster, log = MemoryCluster("west", {"t": [10]}), cast(Any, MemoryLog([*noted]))
     rows = {"states_as_of": states, "group_positions_as_of": [LATER], "mapped_ends": ()}
-    lake = MemoryLake(rows | {"translate_forward": (), "not_in_stage": ()})
+    rows |= {"translate_forward": (), "not_in_stage": (), "group_positions_since": ()}
+    lake = MemoryLake(rows | dict(more or {}))
     connections: Any = SimpleNamespace(admin=lambda _: cluster, groups=lambda _: None)
     deployment = Deployment(lake, connections, log)
     extras = Extras(deployment, Naming("identity", "east"), "west", what=(what,), until_ms=0)
@@ -90,3 +96,35 @@ def test_what_no_call_restores(
     """It is over, and not all of it is there."""
     answer, over = restored(monkeypatch, what, states)
     assert over and not answer.complete and warning in answer.warnings[-1]
+
+
+@pytest.mark.parametrize(
+    ("known", "deleted_days", "told"),
+    [
+        (True, None, False),  # it came later than the time
+        (True, -1, False),
+        (True, 1, True),  # what `maintain` has deleted may have been of that time
+        (False, None, True),  # no flow had read of any group
+    ],
+)
+def test_where_a_group_stood_before_all_that_the_lake_knows_of_it(
+    monkeypatch: pytest.MonkeyPatch, known: bool, deleted_days: int | None, told: bool
+) -> None:
+    """It was left out without a word, and the command said that nothing is left."""
+    other = {**LATER, "group_id": "h", "topic": "not restored"}
+    more = {
+        "group_positions_as_of": [other] if known else (),
+        "group_positions_since": [
+            {"group_id": "g", "topic": "t", "partition": 0, "first_at": FIRST_AT},
+            {"group_id": "g", "topic": "not restored", "partition": 0, "first_at": FIRST_AT},
+        ],
+    }
+    noted = []
+    if deleted_days is not None:
+        at = (FIRST_AT + timedelta(days=deleted_days)).isoformat()
+        noted = [(WHOLE_LAKE, Change(HISTORY_DELETED, "checkpoints", after=at))]
+    answer, over = restored(monkeypatch, GROUPS, [], more=more, noted=noted)
+    assert over and answer.complete is not told
+    assert [line for line in answer.warnings if "group g in t-0 are not restored" in line] == (
+        answer.warnings[-1:] if told else []
+    )
