@@ -16,6 +16,7 @@ from mirrorlake import failpoints
 from mirrorlake.errors import InputError
 from mirrorlake.lake.table_upkeep import remove_history
 from tests.support.clusters import ClusterPair
+from tests.support.control import own_configs
 from tests.support.kafka import (
     NewRecord,
     Record,
@@ -160,6 +161,8 @@ def test_killed_again_and_again_and_once_more(
     assert sent.topics == [{"topic": here.topic, "target_topic": target, "records": count}]
     assert_arrived(here, sent.flow, target, picked)
     assert partition_count(here.clusters.west, target) == PARTITIONS
+    kept = {"retention.ms": "-1", "message.timestamp.type": "CreateTime"}
+    assert own_configs(here.clusters.west, target).items() >= kept.items()
     again = here.lake(spark).replay(here.topic, FAILED, target, cluster="west")
     assert not again.continued and again.flow != sent.flow and again.records == count + 1
     assert record_count(here.clusters.west, target) == 2 * count + 1

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from pyspark.sql import SparkSession
 
 import mirrorlake
 from mirrorlake.errors import InputError
 from tests.support.clusters import ClusterPair
+from tests.support.control import own_configs
 from tests.support.kafka import (
     NewRecord,
     Record,
@@ -132,10 +132,8 @@ def test_killed_again_and_again(
     assert all(row["topic"] == row["target_topic"] for row in sent.topics) and not sent.warnings
     assert_restored(here, sent.flow, {topic: here.name(topic) for topic in here.source})
     assert partition_count(here.clusters.west, here.name("empty")) == 2
-    assert configs(here.clusters.west, here.name("many")) >= {
-        "retention.ms=-1",
-        "max.message.bytes=2000000",
-    }
+    kept = {"retention.ms": "-1", "cleanup.policy": "delete", "max.message.bytes": "2000000"}
+    assert own_configs(here.clusters.west, here.name("many")).items() >= kept.items()
     with pytest.raises(InputError, match="holds records; delete it"):
         here.lake(spark).restore("east", "west", [f"{here.prefix}-.*"])
 
@@ -209,12 +207,3 @@ def test_what_is_refused(landed: Landed, spark: SparkSession) -> None:
         lake.restore("east", "east", ["nothing"])
     with pytest.raises(InputError, match="no cluster wets; did you mean west"):
         lake.restore("east", "wets")
-
-
-def configs(bootstrap: str, topic: str) -> set[str]:
-    admin, resource = (
-        AdminClient({"bootstrap.servers": bootstrap}),
-        ConfigResource(ResourceType.TOPIC, topic),
-    )
-    answer = admin.describe_configs([resource])[resource].result(20)
-    return {f"{name}={entry.value}" for name, entry in answer.items()}

@@ -111,7 +111,8 @@ class Replay:
                 "or say --into-mirror"
             )
         state = steps.event_log.states.newest(asked.source).get(asked.topic)
-        made = topics.Stated(steps.admin).topic(asked.to, state, max(partitions) + 1, {})
+        stated = topics.Stated(steps.admin)
+        made = stated.topic(asked.to, state, max(partitions) + 1, topics.made_with(state))
         there = steps.admin.topics().get(asked.to)
         topics.check_partitions(there, made.partitions, asked.topic)
         return (made,) if there is None else ()

@@ -31,9 +31,6 @@ from mirrorlake.resend.note import Resend, ResentTopic
 from mirrorlake.resend.sender import Sending, SendOutcome
 from mirrorlake.resend.steps import PlannedResend, Steps, Told
 
-#: A topic's own configs that it needs to accept its records.
-NEEDED = ("max.message.bytes",)
-
 
 class Restore:
     """One restore over a lake that was opened by its topology file. The source is never queried."""
@@ -219,17 +216,14 @@ class Restore:
                 )
             state = states.get(part.topic)
             needed = max((staged_range.partition + 1 for staged_range in part.ranges), default=1)
-            configs = {
-                **topics.KEPT,
-                **{key: state.configs[key] for key in NEEDED if state and key in state.configs},
-            }
-            made = stated.topic(name, state, needed, configs)
+            made = stated.topic(name, state, needed, topics.made_with(state))
             topics.check_partitions(there.get(name), made.partitions, part.topic)
             if name in there:
                 present[name] = there[name].partitions
             else:
                 makes.append(made)
         self._check_empty(present)
+        self._check_kept([part for part in parts if part.target_topic in present])
         return tuple(makes)
 
     def _check_empty(self, present: Mapping[str, int]) -> None:
@@ -242,6 +236,13 @@ class Restore:
                     f"topic {name} of cluster {self._asked.target} holds records; delete it, or "
                     "name the restored ones otherwise with --rename"
                 )
+
+    def _check_kept(self, parts: Sequence[ResentTopic]) -> None:
+        names = {part.topic: part.target_topic for part in parts}
+        ranges = [each for part in parts for each in part.ranges]
+        rows = sorted(self._staged(ranges) if ranges else (), key=lambda row: -row["oldest_ms"])
+        oldest = {names[row["topic"]]: row["oldest_ms"] for row in rows}
+        topics.check_kept(self._steps.admin, oldest)
 
     def run(
         self,

@@ -6,6 +6,8 @@ from mirrorlake.config.topology import Topology
 from mirrorlake.control.config_plan import ALWAYS
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.admin_configs import describe_topic_configs
+from mirrorlake.kafka.retention import keeps_from
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.event_log import EventLog
@@ -14,9 +16,16 @@ from mirrorlake.naming.policy import check_topic_name
 from mirrorlake.offsets.positions import partitions_of
 from mirrorlake.resend.note import ResentTopic
 
-#: Configs that a restored topic is made with, so that its cluster neither deletes old records nor
-#: overwrites their timestamps.
-KEPT: Mapping[str, str] = {"retention.ms": "-1", "retention.bytes": "-1", **ALWAYS}
+#: Configs that a topic of a resend is made with, so that its cluster neither deletes records by age
+#: nor compacts them where that is its default, and does not overwrite their timestamps.
+KEPT: Mapping[str, str] = {
+    "retention.ms": "-1",
+    "retention.bytes": "-1",
+    "cleanup.policy": "delete",
+    **ALWAYS,
+}
+#: A source topic's own configs that a topic needs to accept its records.
+_NEEDED = ("max.message.bytes",)
 
 
 def check_name(topic: str) -> None:
@@ -48,6 +57,12 @@ def written_by_flows(
         for topic in staged.get(flow.source, ())
         if flow.selection.selects(topic)
     }
+
+
+def made_with(state: TopicState | None) -> dict[str, str]:
+    """The configs that a topic of a resend is made with; `state` is the source topic's."""
+    own = {} if state is None else state.configs
+    return {**KEPT, **{key: own[key] for key in _NEEDED if key in own}}
 
 
 class Stated:
@@ -86,6 +101,20 @@ def _row(topic: TopicInfo, error: Exception | None) -> Change:
     made = f"partitions={topic.partitions}, factor={topic.factor}"
     reason = None if error is None else str(error)
     return Change("topic", topic.name, None, made, "refused" if reason else "done", error=reason)
+
+
+def check_kept(admin: ClusterAdmin, oldest: Mapping[str, int]) -> None:
+    """Raise InputError where the retention of a topic that is there may delete what it is to get;
+    `oldest` is the time of the oldest of these records, ms, by target topic."""
+    configs = describe_topic_configs(admin, oldest).configs if oldest else {}
+    for name, oldest_ms in sorted(oldest.items()):
+        kept_from = keeps_from(configs.get(name, {}))
+        if kept_from is not None and oldest_ms < kept_from:
+            raise InputError(
+                f"topic {name} of cluster {admin.alias} may delete the records again, since they "
+                "are older, or more, than its retention keeps; set retention.ms and "
+                "retention.bytes of it to -1, or delete it: it is made so where it is missing"
+            )
 
 
 def ends_of_topics(admin: ClusterAdmin, topics: Mapping[str, int]) -> dict[str, tuple[int, ...]]:

@@ -1,6 +1,9 @@
 """Which topics a resend may write to, and how those are made that are missing."""
 
+import time
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -9,9 +12,17 @@ import yaml
 from mirrorlake.config.topology import Topology, load_topology
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.admin import ClusterAdmin
-from mirrorlake.kafka.values import TopicInfo
+from mirrorlake.kafka.values import ConfigValue, TopicInfo
 from mirrorlake.lake.topic_states import TopicState
-from mirrorlake.resend.topics import Stated, check_name, check_partitions, written_by_flows
+from mirrorlake.resend import topics
+from mirrorlake.resend.topics import (
+    Stated,
+    check_kept,
+    check_name,
+    check_partitions,
+    made_with,
+    written_by_flows,
+)
 
 STAGED = {"east": {"orders", "payments"}, "west": {"users"}}
 
@@ -57,6 +68,15 @@ def test_a_topic_is_made_as_it_was() -> None:
     assert stated.topic("t", None, 4, {}) == TopicInfo("t", 4, -1)
 
 
+def test_a_topic_is_made_to_keep_what_it_gets() -> None:
+    """Whatever is the default of its cluster, and whatever deleted the records at their source."""
+    own = {"max.message.bytes": "9", "retention.ms": "1000", "cleanup.policy": "compact"}
+    made = made_with(TopicState(1, 1, own))
+    kept = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
+    assert made.items() >= {**kept, "message.timestamp.type": "CreateTime"}.items()
+    assert made["max.message.bytes"] == "9" and "max.message.bytes" not in made_with(None)
+
+
 def test_what_is_no_target() -> None:
     check_name("orders.replay")
     check_partitions(None, 5, "orders")
@@ -65,3 +85,26 @@ def test_what_is_no_target() -> None:
         check_name("a b")
     with pytest.raises(InputError, match="topic t has 4 partitions and orders has 5"):
         check_partitions(TopicInfo("t", 4, 1), 5, "orders")
+
+
+@pytest.mark.parametrize(
+    ("own", "age_ms", "refused"),
+    [
+        ({"retention.ms": "1000"}, 60_000, True),
+        ({"retention.ms": "1000000"}, 60_000, False),
+        ({"retention.ms": "-1", "retention.bytes": "9"}, 60_000, True),
+        ({"retention.ms": "-1", "retention.bytes": "-1"}, 60_000, False),
+        ({"retention.ms": "1000", "cleanup.policy": "compact"}, 60_000, False),
+    ],
+)
+def test_a_topic_that_is_there_must_not_delete_what_it_gets(
+    monkeypatch: pytest.MonkeyPatch, own: dict[str, str], age_ms: int, refused: bool
+) -> None:
+    """Its brokers would, within minutes, and the command had said that all is there."""
+    configs = {name: ConfigValue(value, "cluster") for name, value in own.items()}
+    described = SimpleNamespace(configs={"t": configs})
+    monkeypatch.setattr(topics, "describe_topic_configs", lambda *_: described)
+    admin = cast(ClusterAdmin, SimpleNamespace(alias="west"))
+    oldest = {"t": time.time_ns() // 1_000_000 - age_ms}
+    with pytest.raises(InputError, match="topic t of .* west may") if refused else nullcontext():
+        check_kept(admin, oldest)
