@@ -16,6 +16,7 @@ from mirrorlake.lake.reader import OFFSET_RANGES, SINGLE_OFFSETS, Frame
 from mirrorlake.lake.source_generations import begun_from
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.states import ALWAYS, states_as_of
+from mirrorlake.lake.table_upkeep import removals_from
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.mm2.heartbeat_topics import KeyAndValue, are_heartbeats, may_be_heartbeats
 from mirrorlake.naming.selection import matches_any
@@ -28,6 +29,7 @@ from mirrorlake.resend.compaction import Compaction
 from mirrorlake.resend.cut import Moment, RestoreRequest, ends_as_of, ends_of, ranges_below
 from mirrorlake.resend.extras import Extras, ExtrasDone
 from mirrorlake.resend.note import Resend, ResentTopic
+from mirrorlake.resend.removed import not_in_stage
 from mirrorlake.resend.sender import Sending, SendOutcome
 from mirrorlake.resend.steps import PlannedResend, Steps, Told
 
@@ -167,12 +169,22 @@ class Restore:
 
     def plan_extras(self, resend: Resend) -> ExtrasDone:
         """What would be done beside the records, once they are sent."""
-        return self._extras.plan(resend, self.begun, self._oldest(resend))
+        done = self._extras.plan(resend, self.begun, self._oldest(resend))
+        return self._with_removed(resend, done)
 
     def _carry_out_extras(self, resend: Resend) -> ExtrasDone:
-        if not self._asked.extras:
-            return ExtrasDone()
-        return self._extras.carry_out(resend, self.begun, self._oldest(resend))
+        done = ExtrasDone()
+        if self._asked.extras:
+            done = self._extras.carry_out(resend, self.begun, self._oldest(resend))
+        return self._with_removed(resend, done)
+
+    def _with_removed(self, resend: Resend, done: ExtrasDone) -> ExtrasDone:
+        """What was done, with what the stage lacks of the restored topics among the sentences."""
+        removals = removals_from(self._lake, self._asked.source)
+        with self._steps.stage.reading() as index:
+            staged = index.topics(self._asked.source)
+            done.warnings += not_in_stage(resend.parts, removals, staged)
+        return done
 
     @property
     def _extras(self) -> Extras:

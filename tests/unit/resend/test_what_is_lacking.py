@@ -50,9 +50,9 @@ def restored(
     monkeypatch.setattr(extras_of_restores, "alter_topic_configs", lambda *_: {})
     monkeypatch.setattr(acls, "create_acls", lambda _admin, made: dict.fromkeys(made))
     cluster, log = MemoryCluster("west", {"t": [10]}), cast(Any, MemoryLog([*noted]))
-    rows = {"states_as_of": states, "group_positions_as_of": [LATER], "mapped_ends": ()}
-    rows |= {"translate_forward": (), "not_in_stage": (), "group_positions_since": ()}
-    lake = MemoryLake(rows | dict(more or {}))
+    rows: dict[str, Any] = {"states_as_of": states, "group_positions_as_of": [LATER]}
+    rows |= dict.fromkeys(("mapped_ends", "translate_forward", "not_in_stage"), ())
+    lake = MemoryLake({**rows, "group_positions_since": (), **(more or {})})
     connections: Any = SimpleNamespace(admin=lambda _: cluster, groups=lambda _: None)
     deployment = Deployment(lake, connections, log)
     extras = Extras(deployment, Naming("identity", "east"), "west", what=(what,), until_ms=0)
