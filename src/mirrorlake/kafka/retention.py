@@ -20,7 +20,8 @@ def keeps_from(configs: TopicConfigs) -> int | None:
         for name in ("cleanup.policy", "retention.ms", "retention.bytes")
         if name in configs
     }
-    if "delete" not in (settings.get("cleanup.policy") or "delete"):
+    policy = settings.get("cleanup.policy")
+    if policy is not None and "delete" not in policy:  # compact, or, of Kafka 4.2, neither
         return None
     now = time.time_ns() // 1_000_000
     if int(settings.get("retention.bytes") or -1) >= 0:
