@@ -230,6 +230,22 @@ def test_a_record_behind_the_end_of_the_map_is_found_later(
     assert found_by(answer, planted) == {"same": [("foreign_at_target", COUNT - 1, COUNT - 1)]}
 
 
+def test_a_record_where_the_flow_has_brought_nothing(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    """No range of a comparison reaches it: all was proven, and the mirror held what its source
+    does not."""
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    create_topic(clusters.east, topic_name, 2)
+    write(clusters.east, topic_name, [NewRecord(b"ours", partition=0)])
+    replicate_once(spark, topology)
+    assert mirrorlake.open(topology).verify().complete
+    write(clusters.west, f"east.{topic_name}", [NewRecord(b"another's", partition=1)])
+    answer = mirrorlake.open(topology).verify()
+    found = [(row["kind"], row["partition"], row["target_offset"]) for row in answer.differences]
+    assert found == [("foreign_at_target", 1, 0)] and not answer.complete
+
+
 def test_a_topic_that_no_flow_has_brought(planted: Planted) -> None:
     with pytest.raises(InputError, match="no flow has brought a topic nowhere"):
         mirrorlake.open(planted.topology).verify(topics=["nowhere"])

@@ -21,7 +21,7 @@ from mirrorlake.produce.encoding import Hops
 from mirrorlake.run.flow_spec import provenance_of
 from mirrorlake.run.other_process import run_by_other_process
 from mirrorlake.verify.compaction import to_look_up, with_last_of_key
-from mirrorlake.verify.coverage import find_not_compared
+from mirrorlake.verify.coverage import find_not_compared, find_strangers
 from mirrorlake.verify.job import Clusters, Compared, Range
 from mirrorlake.verify.not_compared import INTERRUPTED, NotCompared, on_its_way
 from mirrorlake.verify.outcome import Outcome
@@ -79,7 +79,7 @@ class Auditor:
             return not topics or row["topic"] in topics or row["target_topic"] in topics
 
         targets = compared_targets(flow, self._deployment, wanted)
-        outcome.add_gone(targets.gone)
+        outcome.add_unranged(targets.gone)
 
         def living(row: Mapping[str, Any]) -> bool:
             return row["topic"] not in targets.closed and wanted(row)
@@ -89,6 +89,7 @@ class Auditor:
             partitions = scope.partitions(index)
             chosen = choose(scope, partitions, choice)
             held, free = find_not_compared(scope, partitions, index, choice.bounds)
+            outcome.add_unranged(find_strangers(scope, index))
         for partition in partitions:
             outcome.topics |= {partition.topic, partition.target_topic}
         seen = {*scope.selected, *(stretch.topic for stretch in targets.not_compared)}

@@ -31,6 +31,7 @@ from mirrorlake.verify.not_compared import (
 from mirrorlake.verify.partition_scope import PartitionScope
 from mirrorlake.verify.ranges import Extent, without
 from mirrorlake.verify.scope import FlowScope
+from mirrorlake.verify.verdict import FOREIGN
 
 
 def find_not_compared(
@@ -71,6 +72,29 @@ def find_not_compared(
         for place, extent, verdict in scope.differed(compared)
     ]
     return [*held, *_within(differed, bounds)], free
+
+
+def find_strangers(scope: FlowScope, index: StageIndex) -> list[dict[str, Any]]:
+    """A difference for each target partition that holds records though the flow has brought nothing
+    there: no range of a comparison reaches them. Raises ClusterUnusable."""
+    flow, grown = scope.flow, scope.untouched(index)
+    firsts = {place: first for place, (_, first, _) in grown.items()}
+    rows = _first_rows(scope.deployment.connections, flow.target, firsts)
+    return [
+        {
+            "flow": flow.name,
+            "topic": grown[place][0],
+            "partition": place[1],
+            "kind": FOREIGN,
+            "first_offset": 0,
+            "last_offset": 0,
+            "record_count": 1,
+            "target_offset": row.offset,
+            "detail": "the flow has brought nothing to the partition",
+        }
+        for place, row in sorted(rows.items())
+        if row.offset < grown[place][2]
+    ]
 
 
 def _facts(
@@ -173,21 +197,21 @@ def _not_staged(scope: FlowScope, stretches: Sequence[NotCompared]) -> list[NotC
 
 
 def _first_rows(
-    connections: Connections, source: str, asked: Mapping[TopicAndPartition, int]
+    connections: Connections, alias: str, asked: Mapping[TopicAndPartition, int]
 ) -> dict[TopicAndPartition, Row]:
     """The first committed record of each partition at or behind an offset. If retention removes the
     offset meanwhile, the search continues from the log's new start."""
     rows: dict[TopicAndPartition, Row] = {}
     try:
         while asked:
-            rows |= first_rows(source, connections.client(source, "consumer"), asked)
+            rows |= first_rows(alias, connections.client(alias, "consumer"), asked)
             without = asked.keys() - rows.keys()
             # a leader that does not report its start has not said that no record is there
-            starts = connections.admin(source).start_offsets(without) if without else {}
+            starts = connections.admin(alias).start_offsets(without) if without else {}
             asked = {key: starts[key] for key in starts if starts[key] > asked[key]}
     except KafkaException as error:
-        message = f"cluster {source} cannot be read: {error.args[0].str()}"
-        raise ClusterUnusable(message, alias=source) from error
+        message = f"cluster {alias} cannot be read: {error.args[0].str()}"
+        raise ClusterUnusable(message, alias=alias) from error
     return rows
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mirrorlake.verify.not_compared import NotCompared
-from mirrorlake.verify.verdict import SUPERSEDED, TARGET_GONE, WHOLE
+from mirrorlake.verify.verdict import SUPERSEDED, WHOLE
 
 #: How many rows of `audits` an outcome keeps: the newest ones.
 MOST_ROWS = 20_000
@@ -59,12 +59,13 @@ class Outcome:
         ]
         return sorted(rows, key=lambda row: (*_place(row), row["generation"], row["first_offset"]))
 
-    def add_gone(self, gone: Iterable[dict[str, Any]]) -> None:
-        """Add differences of partitions whose target is gone; `watch` passes the same ones each
-        time."""
-        known = {_place(row) for row in self.differences if row["kind"] == TARGET_GONE}
-        self.differences += [row for row in gone if _place(row) not in known]
-        self.topics |= {row["topic"] for row in gone}
+    def add_unranged(self, rows: Iterable[dict[str, Any]]) -> None:
+        """Add differences that lie in no range, such as those of partitions whose target is gone;
+        `watch` passes the same ones each time."""
+        known = {(row["kind"], *_place(row)) for row in self.differences}
+        rows = [*rows]
+        self.differences += [row for row in rows if (row["kind"], *_place(row)) not in known]
+        self.topics |= {row["topic"] for row in rows}
 
     def add(self, row: dict[str, Any], excused: Mapping[str, int]) -> None:
         """Add a range, by its row of `audits`."""

@@ -146,6 +146,28 @@ class FlowScope:
         )
         return sorted((scope for scope in scopes if scope is not None), key=lambda scope: scope.key)
 
+    def untouched(self, index: StageIndex) -> dict[TopicAndPartition, tuple[str, int, int]]:
+        """The target partitions to which the flow has brought nothing and whose logs have grown
+        since it began: each with its source topic, the end of then and the one of now. In a topic
+        that others write to as well nothing says whose that is."""
+        if self.flow.settings.provenance != "none":
+            return {}
+        names = {self.flow.target_topic(topic): topic for topic in self.selected}
+        staged = index.topics(self.flow.source)
+        mapped = {(row["topic"], row["partition"]) for row in self._rows}
+        grown = {}
+        for (name, partition), end in self._ends.items():
+            topic, noted = names.get(name, ""), self._noted.get(name, ())
+            shared = name == HEARTBEATS or name in self.shared_targets
+            brought = (name, partition) in self._positions or (topic, partition) in mapped
+            if not (topic and noted) or shared or brought or partition in staged.get(topic, {}):
+                continue
+            began = noted[-1].began  # an earlier version did not note it
+            first = began[partition] if partition < len(began) else 0
+            if began and first < end:
+                grown[name, partition] = topic, first, end
+        return grown
+
     def same_topic(self, topic: str) -> bool:
         """Whether the topic at the source is the one that was staged, or none was."""
         known = self._generations.topics.get(topic)
