@@ -8,7 +8,6 @@ from pyspark.sql import functions as F
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.partition_ranges import StagedRange
 
-
 #: Hears the highest number of a landed batch of some files; None where that is not known.
 NoteBatch = Callable[[int | None], None]
 

@@ -118,8 +118,8 @@ class LandJob:
                 now,
                 batch,
                 {key: self.generations[key] for key in own if key in self.generations},
-                {key: ranges[key][1] for key in own},
-                noted,
+                ends={key: ranges[key][1] for key in own},
+                open_ends=noted,
                 ranges=own,
                 small_answers=pace.in_small_answers,
             )

@@ -27,9 +27,7 @@ def not_in_stage(
     ]
 
 
-def _lacking(
-    part: ResentTopic, removals: Iterable[Removal], staged: StagedRanges
-) -> Iterator[str]:
+def _lacking(part: ResentTopic, removals: Iterable[Removal], staged: StagedRanges) -> Iterator[str]:
     of_topic = (removal for removal in removals if removal.topic == part.topic)
     for removal in sorted(of_topic, key=attrgetter("partition", "generation")):
         own = {one.generation for one in part.ranges if one.partition == removal.partition}

@@ -67,17 +67,19 @@ def test_numbers_of_batches_rise_whatever_the_clock_says(
 ) -> None:
     """By them a cut as of a time knows which batch came first; when a batch was landed the clock
     says alone. What one process numbers, others go on from: the planner of a query is one."""
-    clock = SimpleNamespace(time_ns=lambda: now * 1_000_000)
-    monkeypatch.setattr(landing_job, "time", clock)
+    told = (900, 901, 2_000, 2_000, 1_500, 3_000)
+    clock = iter(told)
+    now = SimpleNamespace(time_ns=lambda: next(clock) * 1_000_000)
+    monkeypatch.setattr(landing_job, "time", now)
     job = job_in(tmp_path, numbers=BatchNumbers(1_000))
     numbers, times = [], []
-    for now in (900, 901, 2_000, 2_000, 1_500, 3_000):
+    for _ in told:
         (part,) = job.parts({("a", 0): (0, 1)}, None, 1, NOTHING_KNOWN)
         numbers.append(part.batch)
         times.append(part.landed_at)
         job = pickle.loads(pickle.dumps(job))
     assert numbers == [1_001, 1_002, 2_000, 2_001, 2_002, 3_000]
-    assert times == [900, 901, 2_000, 2_000, 1_500, 3_000]
+    assert times == [*told]
 
 
 def test_what_batches_say_of_the_next_ones_is_kept_and_may_be_lost(tmp_path: Path) -> None:
