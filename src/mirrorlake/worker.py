@@ -94,7 +94,7 @@ class Worker:
         self._at_end = at_end
         self._in_words = in_words
         self._failures = 0  # in a row
-        self._is_heard = True  # whether the last report succeeded
+        self._last_report_succeeded = True  # whether the last report succeeded
         self.failures = 0
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -193,11 +193,11 @@ class Worker:
                 self.name,
                 text_of(error),
                 failure.problem,
-                exc_info=self._is_heard and not has_words,
+                exc_info=self._last_report_succeeded and not has_words,
             )
-            self._is_heard = False
+            self._last_report_succeeded = False
             return False
-        self._is_heard = True
+        self._last_report_succeeded = True
         return True
 
     def _report_until_heard(self, failure: Failure) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from mirrorlake.cli.main import app
-from mirrorlake.groups.sync_plan import READ_ON
+from mirrorlake.groups.sync_plan import HAS_READ_ON
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.kafka import NewRecord, create_topic, write
 from tests.support.readers import Reading, read_with_python
@@ -96,7 +96,7 @@ def test_the_page(spark: SparkSession, own: ClusterPair, tmp_path: Path) -> None
     assert "is drained (50 records" in call(move)
     assert read(own.west, "billing", 200) == [[700, 899]], "0 again, 0 skipped"
     again = json.loads(call(f"{move} --json"))
-    assert [(row["done"], row["detail"]) for row in again["groups"]] == [("there", READ_ON)]
+    assert [(row["done"], row["detail"]) for row in again["groups"]] == [("there", HAS_READ_ON)]
 
     failover, divergence, lost, run = page.pop("Unplanned failover")
     source_is("127.0.0.1:1")

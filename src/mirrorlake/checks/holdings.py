@@ -33,7 +33,7 @@ class Holding:
 
 
 @dataclass(frozen=True)
-class OtherMaker:
+class MirrorMakerTraces:
     """Traces of MirrorMaker 2 between the same clusters: the names that it gives to the source's
     topics, and the age of its newest offset sync, seconds; None for none. `silent` says why the age
     is unknown, if it is. `worker_age` is the age of its workers' newest note at the target, which
@@ -56,7 +56,7 @@ class OtherMaker:
         return self.worker_age is not None and self.worker_age < LIVE_SECONDS
 
 
-def other_maker(connections: Connections, flow: ResolvedFlow) -> OtherMaker | None:
+def other_maker(connections: Connections, flow: ResolvedFlow) -> MirrorMakerTraces | None:
     """MirrorMaker 2 between the clusters of a flow, by its topics of offset syncs on either of them
     (KIP-716); None if there is none. An earlier, different setup leaves several: those that are
     written to count, if any is. Raises ClusterUnusable."""
@@ -74,7 +74,7 @@ def other_maker(connections: Connections, flow: ResolvedFlow) -> OtherMaker | No
             # Under its identity policy there are no such names.
             mirrors = (mirror if mirror in there else topic for topic, mirror in default.items())
             newest = _newest_sync(connections.admin(alias), name)
-            makers.append(OtherMaker(frozenset(mirrors), *newest))
+            makers.append(MirrorMakerTraces(frozenset(mirrors), *newest))
     makers = [maker for maker in makers if maker.is_running] or makers
     if not makers:
         return None
@@ -105,7 +105,7 @@ def holdings(
     connections: Connections,
     flow: ResolvedFlow,
     ours: Collection[str],
-    maker: OtherMaker | None,
+    maker: MirrorMakerTraces | None,
     besides: Collection[str] = (),
 ) -> list[Holding]:
     """What the existing target topics of a flow hold, by the name of the source topic.
@@ -150,7 +150,7 @@ def _whose(
     mirror: str,
     records: int,
     ours: Collection[str],
-    maker: OtherMaker | None,
+    maker: MirrorMakerTraces | None,
     *,
     may_have: bool,
 ) -> Owner:
@@ -163,7 +163,7 @@ def _whose(
 
 
 def holding_problems(
-    flow: ResolvedFlow, holdings: Sequence[Holding], maker: OtherMaker | None
+    flow: ResolvedFlow, holdings: Sequence[Holding], maker: MirrorMakerTraces | None
 ) -> list[Problem]:
     """A refusal where the flow would be a second writer beside MirrorMaker 2, else notes of records
     that are not its own."""
@@ -186,7 +186,9 @@ def holding_problems(
     return problems
 
 
-def _second_writer(flow: ResolvedFlow, holdings: Sequence[Holding], maker: OtherMaker) -> Problem:
+def _second_writer(
+    flow: ResolvedFlow, holdings: Sequence[Holding], maker: MirrorMakerTraces
+) -> Problem:
     topics = _topics(holdings)
     fix = (
         "run beside it under other names (`mirrorlake import --beside`, docs/migrate.md), or stop "
@@ -212,7 +214,9 @@ def _second_writer(flow: ResolvedFlow, holdings: Sequence[Holding], maker: Other
     )
 
 
-def _quiet_writer(flow: ResolvedFlow, holdings: Sequence[Holding], maker: OtherMaker) -> Problem:
+def _quiet_writer(
+    flow: ResolvedFlow, holdings: Sequence[Holding], maker: MirrorMakerTraces
+) -> Problem:
     return Problem(
         "quiet-writer",
         "note",

@@ -227,7 +227,7 @@ class Topology(Model):
                 )
         return chosen
 
-    def some_flows(self, names: Sequence[str] | None = None) -> list[ResolvedFlow]:
+    def require_flows(self, names: Sequence[str] | None = None) -> list[ResolvedFlow]:
         """Like `active_flows`, but also raises TopologyError if the file has no enabled flow."""
         flows = self.active_flows(names)
         if not flows and names is None:

@@ -33,7 +33,7 @@ from mirrorlake.groups.mover import (
 )
 from mirrorlake.groups.moves import (
     FAILBACK,
-    NOT_TOLD,
+    NOT_REPORTED,
     MoveResult,
     Standing,
     documents,
@@ -178,7 +178,7 @@ def _planned(
         if force or standing.checkpoint.target in starts:
             told.append(standing)
         else:
-            untold.append(MoveResult(standing, "failed", None, NOT_TOLD))
+            untold.append(MoveResult(standing, "failed", None, NOT_REPORTED))
     return [*plan_moves(told, goals, errors, force), *untold], goals
 
 

@@ -97,7 +97,7 @@ def append_checkpoints(
     return now
 
 
-def left_of_late(
+def recently_left(
     newest: Mapping[GroupPartition, tuple[Checkpoint, datetime]], selects: Callable[[str], bool]
 ) -> dict[str, str]:
     """Groups that have lost all their positions within LEFT_DAYS, each with a sentence: in a

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ReplicationError
 from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition, with_outcome
-from mirrorlake.groups.logs import EndsNowAndThen, LogStarts
+from mirrorlake.groups.logs import LogStarts, ThrottledLogEnds
 from mirrorlake.groups.mover import (
     Sent,
     further_at_target,
@@ -49,7 +49,7 @@ class GroupSync:
         self._target = deployment.connections.groups(flow.target)
         self._newest = newest
         self._mirror_starts = mirror_starts
-        self._mirror_ends = EndsNowAndThen(deployment.connections.admin(flow.target))
+        self._mirror_ends = ThrottledLogEnds(deployment.connections.admin(flow.target))
         # to ask before a log grows past a group that stood behind lost records
         newest.forgotten_by.append(lambda _: self._mirror_ends.forget())
         self._changes = PendingChanges(deployment.event_log, flow.name)

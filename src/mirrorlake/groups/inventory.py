@@ -19,7 +19,7 @@ from mirrorlake.groups.checkpoint_plan import (
     leaves_out,
     selects_group,
 )
-from mirrorlake.groups.checkpoint_table import left_of_late, left_out_groups, newest_checkpoints
+from mirrorlake.groups.checkpoint_table import left_out_groups, newest_checkpoints, recently_left
 from mirrorlake.groups.moves import Standing, standing_by_checkpoint, standing_of
 from mirrorlake.groups.named_groups import refuse_other_kinds, refuse_own, refuse_unknown
 from mirrorlake.groups.readable import bounded, readable_positions
@@ -301,7 +301,7 @@ def _by_checkpoints(route: Route, named: Sequence[str] | None, gone: str) -> Gro
     left_out = left_out_groups(lake, flow.name) if named is None else ()
     not_moved = {group: EXCLUDED for group in sorted(left_out) if leaves_out(flow.settings, group)}
     if named is None:
-        not_moved |= left_of_late(newest, partial(selects_group, flow.settings))
+        not_moved |= recently_left(newest, partial(selects_group, flow.settings))
     return GroupInventory(tuple(standings), gone=gone, not_moved=not_moved, lost=lost)
 
 

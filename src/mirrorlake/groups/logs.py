@@ -8,7 +8,7 @@ from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.offsets.known_offsets import KnownOffsets
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
-#: How often `EndsNowAndThen` asks for the end of a log.
+#: How often `ThrottledLogEnds` asks for the end of a log.
 _EACH_SECONDS = 60.0
 
 
@@ -39,7 +39,7 @@ def there(admin: ClusterAdmin, wanted: Collection[TopicAndPartition]) -> set[Top
     return {key for key in wanted if key[0] in topics and key[1] < topics[key[0]].partitions}
 
 
-class EndsNowAndThen:
+class ThrottledLogEnds:
     """The log ends of one cluster, each queried at most once a minute: partitions queried within
     the last minute are missing. For one thread."""
 

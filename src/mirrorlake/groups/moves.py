@@ -17,14 +17,14 @@ from mirrorlake.groups.checkpoint_plan import (
     translated_checkpoint,
     with_outcome,
 )
-from mirrorlake.groups.sync_plan import READ_ON, THERE, Keep, Move, TargetGroup, decide
+from mirrorlake.groups.sync_plan import HAS_READ_ON, THERE, Keep, Move, TargetGroup, decide
 from mirrorlake.lake.changes import Change, ChangeOutcome
 from mirrorlake.offsets.positions import Committed, Translated
 
 KIND = "group"
 FAILBACK = "failback"
 #: Why it is not known whether the goal has a position, which is then not moved.
-NOT_TOLD = (
+NOT_REPORTED = (
     "the cluster has no such partition, or does not say what it has of it; run this again once its "
     "leader answers"
 )
@@ -70,7 +70,7 @@ class MoveResult:
     def is_left(self) -> bool:
         """Whether the group is not where it should be. A group that has read on since it was moved
         missed nothing by the move."""
-        reads_on = self.done == "there" and self.detail == READ_ON and self.standing.exact
+        reads_on = self.done == "there" and self.detail == HAS_READ_ON and self.standing.exact
         return self.done in ("kept", "failed") or not (self.standing.is_whole or reads_on)
 
     @property

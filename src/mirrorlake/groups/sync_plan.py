@@ -21,7 +21,7 @@ _EMPTY = frozenset({None, "EMPTY", "DEAD"})
 THERE = "there already"
 ACTIVE = "the group has members at the target: not touched"
 BEHIND = "the group is further ahead at the target: not moved backwards"
-READ_ON = "moved here before: it reads on by itself"
+HAS_READ_ON = "moved here before: it reads on by itself"
 NOT_THERE = "the mirror is not there"
 SILENT = (
     "the leader of the mirror's partition does not answer, so that it is not known where its log "
@@ -90,7 +90,7 @@ def decide(checkpoint: Checkpoint, group: TargetGroup, force: bool = False) -> M
     if current is not None and current.offset == wanted.offset:
         return Keep(THERE, there=True)
     if group.is_active:
-        return Keep(READ_ON, there=True) if checkpoint.synced else Keep(ACTIVE)
+        return Keep(HAS_READ_ON, there=True) if checkpoint.synced else Keep(ACTIVE)
     if current is not None and current.offset < start:
         return Move(
             Committed(start, current.metadata) if checkpoint.synced and not force else wanted
@@ -102,7 +102,7 @@ def decide(checkpoint: Checkpoint, group: TargetGroup, force: bool = False) -> M
         )
     backwards = current is not None and current.offset > wanted.offset
     if backwards and not force:
-        return Keep(READ_ON, there=True) if checkpoint.synced else Keep(BEHIND)
+        return Keep(HAS_READ_ON, there=True) if checkpoint.synced else Keep(BEHIND)
     if current is not None and checkpoint.synced and not force:
         return Keep(REWOUND, there=True)
     return Move(wanted, backwards)

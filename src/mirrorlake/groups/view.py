@@ -11,7 +11,7 @@ from mirrorlake.groups import logs
 from mirrorlake.groups.checkpoint_plan import NO_MIRROR, REWOUND, Checkpoint, GroupPartition
 from mirrorlake.groups.checkpoint_table import newest_checkpoints
 from mirrorlake.groups.inventory import GroupInventory, take_inventory, why_unreachable
-from mirrorlake.groups.moves import NOT_TOLD, Standing
+from mirrorlake.groups.moves import NOT_REPORTED, Standing
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.groups import GroupPositions, Listing
@@ -103,7 +103,7 @@ def _row(inventory: GroupInventory, standing: Standing, known: _Known) -> dict[s
         "gone_at_most": standing.gone,
         "seen_at": standing.since,
         "synced": noted is not None and noted.synced,
-        "reason": NOT_TOLD
+        "reason": NOT_REPORTED
         if checkpoint.target in known.not_told
         else _reason(noted, position) or checkpoint.reason,
     }

@@ -62,7 +62,7 @@ class CatalogLake(Lake):
         self._files = files
         self.opens_files = not files.files.place.in_store
 
-    def leave_files(self) -> None:
+    def stop_using_files(self) -> None:
         """Answer by Spark alone from now on: the files no longer show what the tables hold."""
         self._files, self.opens_files = None, False
 

@@ -42,7 +42,7 @@ def features_of(protocol: ProtocolVersions) -> set[str]:
     return named | ({"columnMapping"} if protocol.min_reader_version == 2 else set())
 
 
-def why_not_by_hand(table: DeltaTable, known: Set[str] = PLAIN_FEATURES) -> str | None:
+def rewrite_barrier(table: DeltaTable, known: Set[str] = PLAIN_FEATURES) -> str | None:
     """Why a commit of our own must not put the rows of a table's files into other files; None if it
     may. `known` are the features that demand nothing of it."""
     if unknown := features_of(table.protocol()) - known:
@@ -50,14 +50,14 @@ def why_not_by_hand(table: DeltaTable, known: Set[str] = PLAIN_FEATURES) -> str 
     return "it is partitioned" if table.metadata().partition_columns else None
 
 
-def why_not_appended(table: DeltaTable) -> str | None:
+def append_barrier(table: DeltaTable) -> str | None:
     """Why a commit of our own must not add files to a table; None if it may."""
     fields = table.schema().fields
     if any(field.metadata.get(_IN_FILES, field.name) != field.name for field in fields):
         return "it has a column that its files have under another name"
     if any(name.startswith(_CHECKS) for name in table.metadata().configuration):
         return "it has constraints, which only other writers check"
-    return why_not_by_hand(table, PLAIN_FEATURES | BARRED_FEATURES | {"v2Checkpoint"})
+    return rewrite_barrier(table, PLAIN_FEATURES | BARRED_FEATURES | {"v2Checkpoint"})
 
 
 @dataclass(frozen=True)

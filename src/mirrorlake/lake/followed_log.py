@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from mirrorlake.errors import LakeError
-from mirrorlake.lake.delta_log import Commit, DeltaLog, files_of, layout_of, why_not_appended
+from mirrorlake.lake.delta_log import Commit, DeltaLog, append_barrier, files_of, layout_of
 from mirrorlake.lake.layout import in_layout
 from mirrorlake.lake.own_commits import NewFile, added_by, commit_at, keys_of, removed_by
 from mirrorlake.lake.place import Place
@@ -60,7 +60,7 @@ class FollowedLog:
         if not self._place.in_store:
             self._look()
         self._applications: dict[str, int | None] = {}
-        self._barred = why_not_appended(self.table)
+        self._barred = append_barrier(self.table)
 
     def _lacks_known(self, table: DeltaTable) -> bool:
         """Whether this table, which has the known id, lacks commits that this process knows: the

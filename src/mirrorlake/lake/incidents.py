@@ -132,10 +132,10 @@ class Incidents:
             open_rows = self._open_rows()
             # an earlier version that altered a catalog's view left the column out
             named = "target_topic" in open_rows.columns
-            known = {_said_by(row, named) for row in open_rows}
+            known = {_dedup_key(row, named) for row in open_rows}
             by_said: dict[tuple[object, ...], dict[str, object]] = {}
             for row in rows:
-                by_said.setdefault(_said_by(row, named), row)
+                by_said.setdefault(_dedup_key(row, named), row)
             fresh = [row for said, row in by_said.items() if said not in known]
             if fresh:
                 # as of the same reading as the open ones
@@ -284,7 +284,7 @@ def key_of(row: Mapping[str, Any]) -> IncidentKey:
     )
 
 
-def _said_by(row: Mapping[str, Any], named: bool) -> tuple[object, ...]:
+def _dedup_key(row: Mapping[str, Any], named: bool) -> tuple[object, ...]:
     """What makes an incident's row distinct, so that it is not recorded twice. An incident about a
     target topic that is gone differs from one about the topic that now has its name, and, where
     rows have names (`named`), from one about another name."""

@@ -28,7 +28,7 @@ from mirrorlake.lake.folder import (
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import Place, place_of
-from mirrorlake.lake.properties import PROPERTY, check_version, properties_at_birth
+from mirrorlake.lake.properties import PROPERTY, check_version, initial_properties
 from mirrorlake.lake.registration import check_own
 from mirrorlake.threads import side_by_side
 
@@ -224,7 +224,7 @@ def _existing_tables(spark: "SparkSession", schema: str) -> set[str]:
 
 def _create_tables(lake: Lake, tables: Sequence[str]) -> None:
     """Create tables, each in a commit of its own."""
-    side_by_side(lambda table: lake.create(table, properties_at_birth(table)), tables)
+    side_by_side(lambda table: lake.create(table, initial_properties(table)), tables)
 
 
 def _read_properties(lake: Lake) -> None:

@@ -13,7 +13,7 @@ from deltalake.exceptions import DeltaError
 
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.definitions import definition, sql_text
-from mirrorlake.lake.delta_log import files_of, why_not_by_hand
+from mirrorlake.lake.delta_log import files_of, rewrite_barrier
 from mirrorlake.lake.folder import has_table, leases_at, quoted, schema_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.layout import log_properties
@@ -111,7 +111,7 @@ class PathLake(Lake):
 
     def upkeep(self, table: str) -> TableUpkeep:
         """See `Lake.upkeep`: without Spark, unless only Spark can rewrite the table."""
-        barred = why_not_by_hand(self.tables.opened(table))
+        barred = rewrite_barrier(self.tables.opened(table))
         if barred is None:
             from mirrorlake.lake.folder_upkeep import FolderUpkeep  # DuckDB's import takes time
 

@@ -18,7 +18,7 @@ def new_identity() -> str:
     return uuid.uuid4().hex[:8]
 
 
-def properties_at_birth(table: str) -> dict[str, str]:
+def initial_properties(table: str) -> dict[str, str]:
     """The properties that a table is made with, beyond those of its definition. Where two processes
     make a lake at once, the first commit of `records` gives it its identity."""
     return {PROPERTY: new_identity()} if table == "records" else {}

@@ -87,7 +87,7 @@ class StageFiles:
                 self._index = self._newest()
             except _SparkAlone as error:
                 assert isinstance(self._lake, CatalogLake)
-                self._lake.leave_files()
+                self._lake.stop_using_files()
                 logger.warning("the stage is read by Spark from now on: %s", error)
                 self._source, self.is_its_files = _SparkStage(self._lake), False
                 self._place, self._index = None, None
@@ -196,7 +196,7 @@ class _LocalStage(_Source):
         fresh = [at for at, path in enumerate(paths) if path not in index.numbers()]
         by_statistics = ranges_from_statistics(files.take(int64s(fresh)))
         unknown = {names[number]: at for at, number in enumerate(fresh) if at not in by_statistics}
-        by_statistics |= _stated(self._log if held is None else held.log, unknown, version)
+        by_statistics |= _ranges_from_log(self._log if held is None else held.log, unknown, version)
         left = [number for at, number in enumerate(fresh) if at not in by_statistics]
         constants = constants_of(files.take(int64s(left)))
         counts: list[int | None] = [None] * len(left)
@@ -269,7 +269,9 @@ class _LocalStage(_Source):
         self._copy.note(index, len(added))
 
 
-def _stated(log: DeltaLog, files: Mapping[str, int], version: int) -> dict[int, list[StagedRange]]:
+def _ranges_from_log(
+    log: DeltaLog, files: Mapping[str, int], version: int
+) -> dict[int, list[StagedRange]]:
     """The ranges that the log states for files of several partitions, by the files' numbers;
     delta-rs does not know them."""
     statistics = log.statistics(version) if files else ()

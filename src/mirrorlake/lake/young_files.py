@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from mirrorlake.lake.arrow_values import table_of
-from mirrorlake.lake.delta_log import DeltaLog, layout_of, why_not_by_hand
+from mirrorlake.lake.delta_log import DeltaLog, layout_of, rewrite_barrier
 from mirrorlake.lake.layout import in_layout
 from mirrorlake.lake.own_commits import NewFile, keys_of, replace_files
 from mirrorlake.lake.parquet import plain_bytes
@@ -71,7 +71,7 @@ class YoungFiles:
         """Join the small files into one, if there are at least `least`. Returns the replaced files,
         which no longer belong to the table but still exist."""
         table = self._opened()
-        barred = why_not_by_hand(table)
+        barred = rewrite_barrier(table)
         if barred != self._barred and barred is not None:
             logger.warning(
                 "table records: small files are left to mirrorlake maintain, since %s", barred

@@ -153,7 +153,7 @@ def start_landing(
     job = replace(job, waiting=waiting, waiting_seconds=heartbeats_wait)
     sink = _path_sink(lake, job, application_of(checkpoint))
     if later is not None and sink is not None:
-        return _landing_itself(sink, job, landing, later, checkpoint)
+        return _land_by_driver(sink, job, landing, later, checkpoint)
     return _stream(lake, job, landing, checkpoint)
 
 
@@ -171,7 +171,7 @@ def _up_to_the_ends(
     few = sink is not None and offset_count(ranges) <= job.max_records and sink.is_small(ranges)
     if sink is not None and (few or later is not None):
         # a query of Spark's would take seconds to begin
-        return _landing_itself(sink, job, landing, later, checkpoint)
+        return _land_by_driver(sink, job, landing, later, checkpoint)
     return _stream(lake, job, landing, checkpoint)
 
 
@@ -228,7 +228,7 @@ def _path_sink(lake: Lake, job: LandJob, application: str) -> PathSink | None:
     return PathSink(lake, job, application) if isinstance(lake, PathLake) else None
 
 
-def _landing_itself(
+def _land_by_driver(
     sink: PathSink, job: LandJob, landing: Landing, later: LaterSession | None, checkpoint: Path
 ) -> LandingQuery:
     """Let this process land, as long as there is little to land."""

@@ -59,7 +59,9 @@ class LandingIncidents:
             *(
                 Incident(flow, REFUSED, denied(self.alias, topic, planned.denied[topic]))
                 for flow, selection in flows
-                for topic in sorted(planned.denied.keys() - self._told_gone(flow, unseen, ids))
+                for topic in sorted(
+                    planned.denied.keys() - self._reported_deleted(flow, unseen, ids)
+                )
                 if selection.selects(topic)
             ),
         ]
@@ -70,7 +72,7 @@ class LandingIncidents:
                 "landing from cluster %s: %d incidents more", self.alias, len(incidents) - _LOGGED
             )
         self._event_log.incidents.report(incidents)
-        self._tell_gone(flows, ids.keys() - planned.topics.keys() - planned.denied.keys(), ids)
+        self._report_deleted(flows, ids.keys() - planned.topics.keys() - planned.denied.keys(), ids)
         if planned.open:
             return waiting(self.alias, planned.open)
         return incidents[0].error if incidents else None
@@ -112,13 +114,13 @@ class LandingIncidents:
             )
         )
 
-    def _tell_gone(
+    def _report_deleted(
         self, flows: FlowSelections, gone: Collection[str], ids: Mapping[str, str]
     ) -> None:
         """Report a topic that was deleted at the source, whose mirror stays. It is reported once,
         and again if it was made again and deleted."""
         for flow, selection in flows if gone else ():
-            known = self._told_gone(flow, gone, ids)
+            known = self._reported_deleted(flow, gone, ids)
             fresh = sorted(name for name in set(gone) - known if selection.selects(name))
             for name in fresh:
                 logger.warning(
@@ -130,7 +132,9 @@ class LandingIncidents:
             ]
             self._event_log.record(flow, rows)
 
-    def _told_gone(self, flow: str, topics: Collection[str], ids: Mapping[str, str]) -> set[str]:
+    def _reported_deleted(
+        self, flow: str, topics: Collection[str], ids: Mapping[str, str]
+    ) -> set[str]:
         """Those of some topics whose deletion was reported, matched by Kafka's topic ids; earlier
         versions did not note an id."""
         changes = self._event_log.history(flow, "topic") if topics else ()

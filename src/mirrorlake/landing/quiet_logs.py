@@ -42,7 +42,7 @@ class QuietLogs:
         self._untold: dict[TopicAndPartition, float] = {}
         self._all_asked = float("-inf")
         #: Whether the watch has reported a log since all were asked.
-        self._has_told = False
+        self._has_reported = False
 
     def due(
         self,
@@ -55,11 +55,11 @@ class QuietLogs:
         for key in told:
             self._note_moved(key, now)
             self._untold.pop(key, None)
-        self._has_told = self._has_told or bool(told)
+        self._has_reported = self._has_reported or bool(told)
         # A fetch is answered with the first record, so of many logs that begin it reports few.
-        seconds = SOON_SECONDS if self._has_told else spread(ALL_SECONDS, len(logs))
+        seconds = SOON_SECONDS if self._has_reported else spread(ALL_SECONDS, len(logs))
         if now - self._all_asked >= seconds:
-            self._all_asked, self._has_told = now, False
+            self._all_asked, self._has_reported = now, False
             return logs
         return [*self._moved, *self._given]
 

@@ -251,7 +251,7 @@ class LandingWorker:
             named = self._flows.named()
             self._unread.make_up(planned, named, landing, client.now, own=query.name)
         if is_over and self._lease.held:
-            self._tell_others(True)
+            self._note_covered(True)
         if query.sink.failure is not None:  # of the last batch, or beside a partition that is gone
             raise query.sink.failure
         return is_over
@@ -314,13 +314,13 @@ class LandingWorker:
                 if checked_at - owned_at >= self._flows.pace.owners:
                     owned_at = checked_at
                     self._check_owner(query)
-                    self._tell_others()
+                    self._note_covered()
                 if self._planner.differs(planned, self.covered()):
                     self._check_owner(query)
                     return False
         return True
 
-    def _tell_others(self, is_over: bool = False) -> None:
+    def _note_covered(self, is_over: bool = False) -> None:
         """Write down how far this process has come, if others run flows that read from here."""
         if self._shared:
             self._notes.note(self.covered(), self.generations(), is_over)

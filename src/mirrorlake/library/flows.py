@@ -12,7 +12,7 @@ from mirrorlake.library import html
 from mirrorlake.library.answers import Rows
 from mirrorlake.library.group_answers import Divergence
 from mirrorlake.library.internals import Internals
-from mirrorlake.library.store_refusals import in_words, store_in_words
+from mirrorlake.library.store_refusals import in_words, raises_lake_errors
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -29,7 +29,7 @@ class UnknownFlow(TopologyError, KeyError):
     __str__ = Exception.__str__  # KeyError would quote it
 
 
-@store_in_words
+@raises_lake_errors
 class OpenFlow:
     """One flow of a lake: its lag, its latency, and what became of its records.
 
@@ -151,7 +151,7 @@ class Flows(Mapping[str, OpenFlow]):
     def enabled(self) -> list[OpenFlow]:
         """The enabled flows. Raises TopologyError if the topology file has none."""
         if self._internals.has_topology:
-            self._internals.topology.some_flows()
+            self._internals.topology.require_flows()
         return [flow for flow in self.values() if flow.enabled]
 
     def __repr__(self) -> str:

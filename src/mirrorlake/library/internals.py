@@ -17,7 +17,7 @@ from mirrorlake.errors import InputError, LakeError
 from mirrorlake.extras import installed, missing, needs
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.definitions import TABLES
-from mirrorlake.lake.delta_log import why_not_by_hand
+from mirrorlake.lake.delta_log import rewrite_barrier
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.folder import has_table, lake_place, no_lake
 from mirrorlake.lake.lake import Lake
@@ -159,7 +159,7 @@ class Internals:
         if root.in_store:  # no session reads its tables, and opening each would delay the JVM
             return False
         return native_problem() is not None or not all(
-            why_not_by_hand((root / table).delta(without_files=True)) is None
+            rewrite_barrier((root / table).delta(without_files=True)) is None
             for table in TABLES
             if has_table(root, table)
         )

@@ -11,13 +11,13 @@ from mirrorlake.library.planning import planned
 from mirrorlake.library.positions import Positions
 from mirrorlake.library.queries import Queries
 from mirrorlake.library.resends import Resends
-from mirrorlake.library.store_refusals import store_in_words
+from mirrorlake.library.store_refusals import raises_lake_errors
 from mirrorlake.library.verify_answer import Verified
 from mirrorlake.run.resolve import Wanted, open_incidents, resolve
 from mirrorlake.run.status import read_status
 
 
-@store_in_words
+@raises_lake_errors
 class OpenLake(Queries, Positions, Resends):
     """A lake opened by `mirrorlake.open`: its flows, its tables, and the operations on them.
 

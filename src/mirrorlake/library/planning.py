@@ -29,7 +29,7 @@ _PLACES = "topic STRING, partition INT, generation INT, first BIGINT"
 
 def planned(known: Internals, flows: Sequence[str] | None) -> Plan:
     """Plan flows. Raises as documented for `OpenLake.plan`."""
-    wanted = known.topology.some_flows(flows)
+    wanted = known.topology.require_flows(flows)
     lake = known.sessionless
     document = make_plan(
         known.connections,

@@ -13,12 +13,12 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import translate, translate_all
 from mirrorlake.library.flows import Opened
 from mirrorlake.library.group_answers import Groups, Migrated, Moves, Position
-from mirrorlake.library.store_refusals import store_in_words
+from mirrorlake.library.store_refusals import raises_lake_errors
 from mirrorlake.offsets.positions import TopicPartitionOffset, Translated
 from mirrorlake.resend.note import is_resend
 
 
-@store_in_words
+@raises_lake_errors
 class Positions(Opened):
     """`OpenLake`'s methods about positions."""
 

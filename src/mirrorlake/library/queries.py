@@ -8,14 +8,14 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.library.answers import Rows
 from mirrorlake.library.flows import Opened
-from mirrorlake.library.store_refusals import store_in_words
+from mirrorlake.library.store_refusals import raises_lake_errors
 
 if TYPE_CHECKING:  # answers need no Spark; methods that do import it
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
-@store_in_words
+@raises_lake_errors
 class Queries(Opened):
     """`OpenLake`'s methods that read its tables."""
 

@@ -98,7 +98,7 @@ def _replicated(
     check_wanted(topology.tracking)
     # If no record passes through the JVM, tuning it costs more than it ever gains.
     known.short = topology.lake.path is not None and reader != "rows" and native_problem() is None
-    flows = topology.some_flows(names) if once else topology.active_flows(names)
+    flows = topology.require_flows(names) if once else topology.active_flows(names)
     _tell_idle(flows)
     _check_unheld(topology, flows)
     if register:
@@ -231,7 +231,7 @@ def _prepare_behind(start: SessionStart, tables: Lake, tracking: "Tracked | None
             # Usually the session ended meanwhile; otherwise its next user gets the same error.
             logger.debug("the session could not be prepared: %s", cause_of(error))
 
-    start.have_prepared(prepare)
+    start.run_after_start(prepare)
 
 
 class _Counts:

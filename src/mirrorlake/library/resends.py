@@ -13,7 +13,7 @@ from mirrorlake.library.flows import Opened
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.resend_answers import planned_answer, sent_answer, together, with_extras
 from mirrorlake.library.resent import Resent
-from mirrorlake.library.store_refusals import store_in_words
+from mirrorlake.library.store_refusals import raises_lake_errors
 
 if TYPE_CHECKING:  # modules that need Spark are imported where they are used
     from mirrorlake.lake.stage_index import StageFiles
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # modules that need Spark are imported where they are used
 ReportSent = Callable[[int], None]
 
 
-@store_in_words
+@raises_lake_errors
 class Resends(Opened):
     """`OpenLake`'s methods that send staged records again."""
 
@@ -105,7 +105,7 @@ class Resends(Opened):
         if dry_run:
             return planned_answer(replay.plan(EXAMPLES))
 
-        told = _telling(answered, sent_answer)
+        told = _answer_callback(answered, sent_answer)
         with stopping(stop) as ending, _in_a_sentence("the replay"):
             planned, outcome = replay.run(ending, rate, _counting(report), told)
         return sent_answer(planned, outcome)
@@ -254,7 +254,7 @@ class Resends(Opened):
             planned = restore.plan(cut)
             done, reached = restore.plan_extras(planned.resend), restore.reached(planned.resend)
             return with_extras(planned_answer(planned), done, reached)
-        told = _telling(answered, answer)
+        told = _answer_callback(answered, answer)
         with stopping(stop) as ending, _in_a_sentence("the restore"):
             planned, outcome = restore.run(cut, ending, _counting(report), told)
         return answer(planned, outcome)
@@ -273,7 +273,7 @@ def _in_a_sentence(what: str) -> Iterator[None]:
         raise as_mirrorlake_error(error, what) from error
 
 
-def _telling(
+def _answer_callback(
     answered: Callable[[Resent], None] | None,
     answer: "Callable[[PlannedResend, SendOutcome], Resent]",
 ) -> "Told":

@@ -31,7 +31,7 @@ class SessionStart:
         """Begin to open the session, unless that has begun."""
         self._begun()
 
-    def have_prepared(self, behind: Callable[[], object]) -> None:
+    def run_after_start(self, behind: Callable[[], object]) -> None:
         """Make a call in its own thread once the session has begun to open."""
         with self._lock:
             self._behind, begun = behind, self._session is not None

@@ -98,7 +98,7 @@ def broker_refusal(error: BaseException) -> ClusterUnusable | None:
     )
 
 
-def store_in_words(opened: type[T]) -> type[T]:
+def raises_lake_errors(opened: type[T]) -> type[T]:
     """Class decorator: have public methods raise LakeError if an object store refuses a request, so
     that callers get one sentence and not a chain of causes."""
     for name, method in list(vars(opened).items()):

@@ -38,7 +38,7 @@ def verified(
     """Compare; returns and raises as documented for `OpenLake.verify`."""
     if max_mb_per_s is not None and max_mb_per_s <= 0:
         raise InputError("the limit of MB/s has to be above 0")
-    wanted = known.topology.some_flows(flows)
+    wanted = known.topology.require_flows(flows)
     began, outcome = datetime.now(timezone.utc), Outcome()
     with stopping(stop) as ending:
         on_outcome = (

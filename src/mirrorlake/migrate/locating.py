@@ -10,7 +10,13 @@ import numpy as np
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.kafka.answered_offsets import Bounds
 from mirrorlake.lake.translate import translate_all
-from mirrorlake.migrate.matching import UNKNOWN, Counterpart, align, onto_ours, onto_theirs
+from mirrorlake.migrate.matching import (
+    UNKNOWN,
+    Counterpart,
+    align,
+    translate_to_ours,
+    translate_to_theirs,
+)
 from mirrorlake.migrate.reading import Read, log_of, read_stretch
 from mirrorlake.migrate.syncs import AHEAD, LOOK_BACK, MARGIN, MOST, Sync, window_back, window_of
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -224,7 +230,7 @@ class Locator:
     ) -> Counterpart:
         index = 0 if begin is None else bisect_left(ours.stretch.offsets, begin)
         aligned = align(theirs.stretch.digests, ours.stretch.digests, index)
-        onto = onto_theirs if self._back else onto_ours
+        onto = translate_to_theirs if self._back else translate_to_ours
         return onto(position, theirs.stretch, ours.stretch, aligned)
 
 

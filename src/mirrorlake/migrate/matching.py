@@ -101,7 +101,9 @@ def _same(theirs: Sequence[bytes], at: int, ours: Sequence[bytes], index: int) -
     return count
 
 
-def onto_ours(position: int, theirs: Stretch, ours: Stretch, aligned: Sequence[int]) -> Counterpart:
+def translate_to_ours(
+    position: int, theirs: Stretch, ours: Stretch, aligned: Sequence[int]
+) -> Counterpart:
     """Translate a group's position in theirs into ours, so that it reads what it has not read.
 
     The group has read up to the furthest record before its position, even if it is within a
@@ -150,7 +152,7 @@ def _from_the_next(
     )
 
 
-def onto_theirs(
+def translate_to_theirs(
     position: int, theirs: Stretch, ours: Stretch, aligned: Sequence[int]
 ) -> Counterpart:
     """Translate a group's position in ours into theirs: the last of several places of the next

@@ -157,7 +157,7 @@ def cut_as_of(
 def _is_between(open_ends: OpenEnds, runs: Mapping[TopicAndPartition, "_Run"]) -> bool:
     """Whether every transaction lies on one side of a batch's ends."""
     return all(
-        key in runs and runs[key].plain_end(end) >= log_end
+        key in runs and runs[key].end_without_transactions(end) >= log_end
         for key, (end, log_end) in open_ends.items()
     )
 
@@ -175,7 +175,9 @@ def _not_plain(
 ) -> frozenset[TopicAndPartition]:
     """The partitions in which there may be transactions in front of some ends."""
     return frozenset(
-        key for key, run in runs.items() if run.plain_end(run.parts[0].first) < ends[key]
+        key
+        for key, run in runs.items()
+        if run.end_without_transactions(run.parts[0].first) < ends[key]
     )
 
 
@@ -184,7 +186,7 @@ def _reached(run: "_Run", base: int | None) -> int:
     begin."""
     ends = [part.covered_end for part in run.parts if base is not None and part.batch <= base]
     end = max(ends) if ends else run.parts[0].first
-    return max(end, min(run.plain_end(end), run.late_first))
+    return max(end, min(run.end_without_transactions(end), run.late_first))
 
 
 class _Run:
@@ -205,7 +207,7 @@ class _Run:
             default=parts[-1].covered_end,
         )
 
-    def plain_end(self, start: int) -> int:
+    def end_without_transactions(self, start: int) -> int:
         """The last end of a batch up to which all offsets from `start`, itself an end, hold records
         of no transaction."""
         best = start

@@ -27,7 +27,7 @@ DECIDE = "decide with mirrorlake resolve"
 _HELD = 8
 
 
-class ByContent:
+class ContentMatch:
     """A partition of which a batch has all that the target took: rows of the stage below
     `position`, the target's next source offset. `lost` is what its metadata names."""
 

@@ -12,7 +12,7 @@ from mirrorlake.errors import MapBehind, MapUnknown, TargetRefused
 from mirrorlake.lake.row_sizes import content_bytes
 from mirrorlake.offsets.runs import FEW, Segment, Written, runs_of
 from mirrorlake.produce.batch import PartitionPlan
-from mirrorlake.produce.older_lake import ByContent
+from mirrorlake.produce.older_lake import ContentMatch
 from mirrorlake.produce.parking import RefusedRecord, Search
 
 
@@ -100,7 +100,7 @@ class Progress:
     refused_records: list[RefusedRecord] = field(default_factory=list)
     search: Search | None = None
     recovered: list[Segment] | None = None
-    by_content: ByContent | None = None
+    by_content: ContentMatch | None = None
 
     @property
     def is_unknown(self) -> bool:

@@ -69,7 +69,7 @@ class ShardWriting:
         offsets = batch.column("offset").to_numpy(zero_copy_only=False)
         known = int(np.searchsorted(offsets, state.position))
         if known:
-            put_aside(state, batch.slice(0, known), offsets[:known])
+            keep_for_rebuild(state, batch.slice(0, known), offsets[:known])
         if known < len(offsets) and not state.plan.restores_only:
             recover(state, self._writer)
             yield Chunk(state.plan, batch.slice(known), offsets[known:])
@@ -212,7 +212,7 @@ def _record(chunk: Chunk, reason: str) -> RefusedRecord:
     return RefusedRecord(int(chunk.offsets[0]), reason, int(bytes_of_each(chunk.rows)[0]))
 
 
-def put_aside(state: Progress, rows: pa.RecordBatch, offsets: np.ndarray) -> None:
+def keep_for_rebuild(state: Progress, rows: pa.RecordBatch, offsets: np.ndarray) -> None:
     """Keep rows of a partition below the target's position, for rebuilding their map rows."""
     state.rebuilt.append(offsets)
     if state.by_content is not None:

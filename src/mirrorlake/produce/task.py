@@ -21,7 +21,7 @@ from mirrorlake.offsets.runs import CommittedMetadata, decode_metadata, trim_wri
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 from mirrorlake.produce.counted import counted
 from mirrorlake.produce.fencing import check_token
-from mirrorlake.produce.older_lake import DECIDE, OLDER, ByContent
+from mirrorlake.produce.older_lake import DECIDE, OLDER, ContentMatch
 from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.provenance import without_echoes
 from mirrorlake.produce.report import Progress, Refused, result_of
@@ -165,7 +165,7 @@ def _go_on_from(
         state.position = max(position, plan.first)
         state.lost = trim_written(metadata.written, plan.floor.target, plan.floor.source)
         if plan.by_content and position <= plan.last + 1:  # else the target took more meanwhile
-            state.by_content = ByContent(plan, position, state.lost, job.target.provenance)
+            state.by_content = ContentMatch(plan, position, state.lost, job.target.provenance)
         state.written = [*plan.unmapped, *state.lost]
 
 

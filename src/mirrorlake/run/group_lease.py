@@ -34,7 +34,7 @@ PAUSES = (0.5, 1.0, 2.0, 5.0)
 #: After how many failures in a row operators learn that a process cannot be a member.
 QUIET_FAILURES = 3
 #: How often a process that stands by asks which one works, for the log, seconds.
-TELL_SECONDS = 10.0
+REPORT_SECONDS = 10.0
 
 #: A client's error when another member has its name; librdkafka makes it fatal, and no other error
 #: of a member is.
@@ -74,20 +74,20 @@ class GroupLease:
         process: Process,
         instance: str | None = None,
         waits: bool = False,
-        only_behind_others: bool = False,
+        joins_after_others: bool = False,
         made: Callable[[str, TopicInfo], object] = lambda _alias, _topic: None,
         refused: Callable[[MirrorlakeError | None], object] = lambda _problem: None,
     ) -> None:
         """Prepare. `connections` returns those in force; `instance` is a name that no other process
         has at the same time, None for none. With `waits`, `take` waits some seconds;
-        `only_behind_others` joins once another process works. `made` gets the topic if it had to be
+        `joins_after_others` joins once another process works. `made` gets the topic if it had to be
         created, `refused` the error that keeps this process from being a member, and None once
         nothing does."""
         self.work, self.group, self.alias = work, group, alias
         self._connections = connections
         self._process = process
         self._instance = instance
-        self._waits, self._only_behind_others = waits, only_behind_others
+        self._waits, self._only_behind_others = waits, joins_after_others
         self._made, self._refused = made, refused
         self._is_refused = False
         #: The error that it was left with, if operators saw that this process cannot be a member.
@@ -137,7 +137,7 @@ class GroupLease:
             self._joined_to_take = True
             self.join()
         deadline = time.monotonic() + (TAKE_SECONDS if self._waits else 0.0)
-        while not self.held and not self.is_anothers and time.monotonic() < deadline:
+        while not self.held and not self.held_elsewhere and time.monotonic() < deadline:
             assert self._thread is not None
             self._thread.ended.wait(POLL_SECONDS / 2)
         if not self.held:
@@ -152,7 +152,7 @@ class GroupLease:
             self.leave()
 
     @property
-    def is_anothers(self) -> bool:
+    def held_elsewhere(self) -> bool:
         """Whether another process is known to have it."""
         member = self._member
         return member is not None and member.stands_by
@@ -160,7 +160,7 @@ class GroupLease:
     @property
     def is_settled(self) -> bool:
         """Whether its holder is known, or this process waits until another one works."""
-        return self.held or self.is_anothers or self._said == _WAITS
+        return self.held or self.held_elsewhere or self._said == _WAITS
 
     def _turn(self) -> float:
         """Poll the group; return how long to wait before the next turn, in seconds."""
@@ -225,7 +225,7 @@ class GroupLease:
         if member.works:
             self._say(_HERE)
             self._asked_at = 0.0
-        elif member.stands_by and time.monotonic() - self._asked_at > TELL_SECONDS:
+        elif member.stands_by and time.monotonic() - self._asked_at > REPORT_SECONDS:
             self._asked_at = time.monotonic()
             worker = member.worker()
             unknown = worker is None or worker == self._process

@@ -72,7 +72,7 @@ class Leases:
     @property
     def stands_by(self) -> bool:
         """Whether this process stands by for work that another one does."""
-        return any(lease.is_anothers for lease in list(self._kept.values()))
+        return any(lease.held_elsewhere for lease in list(self._kept.values()))
 
     @property
     def are_settled(self) -> bool:
@@ -113,7 +113,7 @@ class Leases:
             self.errors += [] if lease.error is None else [lease.error]
             self._refusals.forget(what)
 
-    def leave_behind(self, threads: Mapping[str, Worker]) -> None:
+    def leave_when_ended(self, threads: Mapping[str, Worker]) -> None:
         """Leave each group as soon as the thread that does its work has ended, whatever else this
         process has to end: until then no other process goes on. Returns when all are left."""
 
@@ -161,7 +161,7 @@ class Leases:
                 process=self._process,
                 instance=self._name.text,
                 waits=self._once,
-                only_behind_others=self._standby,
+                joins_after_others=self._standby,
                 made=made,
                 refused=partial(self._refusals.note, what, flows),
             )

@@ -298,7 +298,7 @@ class Replicator:
         self._here.stop()
         if self._upkeep is not None:
             self._upkeep.thread.stop()
-        self._leases.leave_behind({**self._landings.threads, **self._here.producing})
+        self._leases.leave_when_ended({**self._landings.threads, **self._here.producing})
         self._errors += self._landings.errors + self._here.end()
         if self._upkeep is not None:
             self._upkeep.thread.join()

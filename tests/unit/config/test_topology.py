@@ -103,11 +103,11 @@ def test_flows_by_name_and_by_source(tmp_path: Path) -> None:
 
 def test_a_file_whose_flows_are_all_disabled_has_none_to_do_anything_for(tmp_path: Path) -> None:
     some = load(tmp_path, FULL)
-    assert some.some_flows() == some.active_flows() and some.some_flows([]) == []
+    assert some.require_flows() == some.active_flows() and some.require_flows([]) == []
     none = load(tmp_path, FULL.replace("policy: identity", "enabled: false"))
     assert none.active_flows() == []
     with pytest.raises(TopologyError, match=r"no flow .* set flows\.east->west\.enabled: true"):
-        none.some_flows()
+        none.require_flows()
 
 
 def test_policy_and_selection_of_a_flow(tmp_path: Path) -> None:

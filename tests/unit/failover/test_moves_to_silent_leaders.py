@@ -12,7 +12,7 @@ from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.failover import failover
 from mirrorlake.groups import logs, view
 from mirrorlake.groups.inventory import GroupInventory, _mirrors
-from mirrorlake.groups.moves import NOT_TOLD, standing_of
+from mirrorlake.groups.moves import NOT_REPORTED, standing_of
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.groups.sync_plan import TargetGroup
 from mirrorlake.kafka.connections import Connections
@@ -111,4 +111,4 @@ def test_nothing_is_called_exact_where_the_target_does_not_answer(
     )
     told = view.read_groups(route, None)
     assert told["target_unreachable"] == str(error)
-    assert [(row["exact"], row["reason"]) for row in told["groups"]] == [(False, NOT_TOLD)]
+    assert [(row["exact"], row["reason"]) for row in told["groups"]] == [(False, NOT_REPORTED)]

@@ -3,7 +3,7 @@ one has lost records."""
 
 from pathlib import Path
 
-from mirrorlake.groups.logs import EndsNowAndThen
+from mirrorlake.groups.logs import ThrottledLogEnds
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 from mirrorlake.testing import MemoryCluster
 from tests.support.group_turns import Turn
@@ -14,7 +14,7 @@ PLACES = [("east.orders", 0), ("east.orders", 1)]
 
 def test_each_end_is_asked_for_once_a_minute() -> None:
     now, cluster = [100.0], MemoryCluster("west", {"east.orders": [7, 5]})
-    ends = EndsNowAndThen(cluster, lambda: now[0])
+    ends = ThrottledLogEnds(cluster, lambda: now[0])
     assert ends.of(PLACES[:1]) == {PLACES[0]: 7}
     now[0] += 30
     assert ends.of(PLACES) == {PLACES[1]: 5}
@@ -27,7 +27,7 @@ def test_each_end_is_asked_for_once_a_minute() -> None:
 
 def test_a_leader_that_did_not_answer_is_asked_the_next_time() -> None:
     cluster = MemoryCluster("west", {"east.orders": [7, 5]})
-    ends = EndsNowAndThen(cluster, lambda: 100.0)
+    ends = ThrottledLogEnds(cluster, lambda: 100.0)
     cluster.silent = {PLACES[1]}
     assert ends.of(PLACES) == {PLACES[0]: 7}
     cluster.silent = set()

@@ -37,7 +37,7 @@ from mirrorlake.groups.moves import (
 )
 from mirrorlake.groups.sent_checkpoints import as_set
 from mirrorlake.groups.shared_position import SharedPosition
-from mirrorlake.groups.sync_plan import ACTIVE, BEHIND, READ_ON, Keep, Move, TargetGroup, decide
+from mirrorlake.groups.sync_plan import ACTIVE, BEHIND, HAS_READ_ON, Keep, Move, TargetGroup, decide
 from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
 
 PLACE = ("app", "orders", 0)
@@ -204,9 +204,9 @@ def test_a_position_in_front_of_the_log_is_none_of_its_owners() -> None:
     set_back = TargetGroup("EMPTY", {KNOWN.target: Committed(2, "o")}, starts)
     assert decide(KNOWN, set_back) == Move(Committed(5, "o")), "as far back as there is anything"
     assert decide(KNOWN, set_back, force=True) == Move(Committed(7, "m"))
-    assert decide(KNOWN, TargetGroup("STABLE", {}, starts)) == Keep(READ_ON, there=True)
+    assert decide(KNOWN, TargetGroup("STABLE", {}, starts)) == Keep(HAS_READ_ON, there=True)
     ahead = TargetGroup("EMPTY", {KNOWN.target: Committed(6)}, starts)
-    assert decide(replace(unread, synced=True), ahead) == Keep(READ_ON, there=True)
+    assert decide(replace(unread, synced=True), ahead) == Keep(HAS_READ_ON, there=True)
 
 
 def test_a_position_behind_the_end_of_the_log_is_none_of_its_owners() -> None:
@@ -250,7 +250,7 @@ def test_never_backwards_and_never_an_active_group(
     else:
         assert decision.there is (current == wanted or synced)
         assert decision.there or decision.reason in (ACTIVE, BEHIND)
-        assert current == wanted or decision.there is (decision.reason in (READ_ON, REWOUND))
+        assert current == wanted or decision.there is (decision.reason in (HAS_READ_ON, REWOUND))
         assert (decision.reason == REWOUND) <= (
             synced and not force and current is not None and current < wanted
         )
@@ -318,7 +318,7 @@ def test_a_group_that_was_moved_and_has_read_on_is_not_left(state: str) -> None:
         way = replace(standing, checkpoint=flipped(standing.checkpoint)) if reverse else standing
         goals = {"app": TargetGroup(state, {("orders", 0): Committed(12)})} if reverse else goal
         (outcome,) = plan_moves(mark_synced([way], {PLACE: known}, reverse), goals, {}, False)
-        assert (outcome.done, outcome.detail == READ_ON) == (
+        assert (outcome.done, outcome.detail == HAS_READ_ON) == (
             ("kept", False) if outcome.is_left else ("there", True)
         )
         return outcome.is_left

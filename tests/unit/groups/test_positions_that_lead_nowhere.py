@@ -13,7 +13,7 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.failover.left_over import warnings_of
 from mirrorlake.groups import inventory, view
 from mirrorlake.groups.checkpoint_plan import GONE, NOWHERE, OVER, Checkpoint, GroupPartition
-from mirrorlake.groups.moves import NOT_TOLD, Standing
+from mirrorlake.groups.moves import NOT_REPORTED, Standing
 from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.offsets.generations import SourceGenerations
 from mirrorlake.offsets.positions import Translated
@@ -115,4 +115,7 @@ def test_no_position_is_exact_of_which_the_target_says_nothing(
     )
     monkeypatch.setattr(view, "why_unreachable", lambda _: None)
     groups = view.read_groups(route, None)["groups"]
-    assert [(one["exact"], one["reason"]) for one in groups] == [(True, None), (False, NOT_TOLD)]
+    assert [(one["exact"], one["reason"]) for one in groups] == [
+        (True, None),
+        (False, NOT_REPORTED),
+    ]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mirrorlake.groups.logs import LogStarts
 from mirrorlake.groups.moves import MoveResult, mark_synced, standing_of
 from mirrorlake.groups.readable import Sides, bounded, readable_positions
-from mirrorlake.groups.sync_plan import READ_ON
+from mirrorlake.groups.sync_plan import HAS_READ_ON
 from mirrorlake.offsets.known_offsets import STARTS_SECONDS
 from mirrorlake.offsets.positions import (
     Committed,
@@ -163,7 +163,7 @@ def test_a_group_that_reads_on_missed_nothing() -> None:
     assert MoveResult(standing, "there", Committed(500)).is_left, (
         "it was brought there, and nobody was told"
     )
-    assert not MoveResult(standing, "there", Committed(700), READ_ON).is_left
+    assert not MoveResult(standing, "there", Committed(700), HAS_READ_ON).is_left
     known = {standing.checkpoint.group_partition: replace(standing.checkpoint, synced=True)}
     later = standing_of(
         ("g", *ORDERS), Committed(100), replace(world, mirror=LogEnds(600, 1_001)).at(100)

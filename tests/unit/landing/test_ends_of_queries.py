@@ -127,7 +127,7 @@ def test_one_that_was_fenced_tells_no_other_process_what_it_covered(
     monkeypatch.setattr(landing_worker, "start_landing", lambda *_, **__: Query(None, False))
     monkeypatch.setattr(Query, "fenced", lambda _: True)
     noted: list[bool] = []
-    monkeypatch.setattr(worker, "_tell_others", noted.append)
+    monkeypatch.setattr(worker, "_note_covered", noted.append)
     monkeypatch.setattr(type(worker._lease), "held", True, raising=False)
     worker.thread.stop()
     with pytest.raises(Fenced):

@@ -28,13 +28,13 @@ def test_it_begins_once_and_only_when_it_is_needed() -> None:
     opened: list[str] = []
     start = SessionStart(lambda: opened.append("session"))  # type: ignore[arg-type, return-value]
     prepared = [threading.Event(), threading.Event()]
-    start.have_prepared(prepared[0].set)
+    start.run_after_start(prepared[0].set)
     assert start.began is None and not (start.over or start.failed or opened)
     for _ in range(2):
         start.begin()
     assert start.ready(threading.Event()) and opened == ["session"]
     assert start.over and prepared[0].wait(10)
-    start.have_prepared(prepared[1].set)
+    start.run_after_start(prepared[1].set)
     assert prepared[1].wait(10)
 
 

@@ -18,8 +18,8 @@ from mirrorlake.migrate.matching import (
     Counterpart,
     Stretch,
     align,
-    onto_ours,
-    onto_theirs,
+    translate_to_ours,
+    translate_to_theirs,
 )
 from mirrorlake.migrate.syncs import MARGIN, Sync, living, window_back, window_of
 
@@ -42,11 +42,11 @@ def names(text: str) -> list[bytes]:
 
 
 def forward(position: int, theirs: Stretch, ours: Stretch, begin: int = 0) -> Counterpart:
-    return onto_ours(position, theirs, ours, align(theirs.digests, ours.digests, begin))
+    return translate_to_ours(position, theirs, ours, align(theirs.digests, ours.digests, begin))
 
 
 def back(position: int, theirs: Stretch, ours: Stretch) -> Counterpart:
-    return onto_theirs(position, theirs, ours, align(theirs.digests, ours.digests))
+    return translate_to_theirs(position, theirs, ours, align(theirs.digests, ours.digests))
 
 
 @dataclass

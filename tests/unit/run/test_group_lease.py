@@ -232,7 +232,7 @@ def _raise(errors: list[KafkaException]) -> None:
 def test_one_that_only_stands_by_joins_once_another_works(
     cluster: Cluster, made: list[GroupLease]
 ) -> None:
-    lease = lease_of(cluster, made, only_behind_others=True)
+    lease = lease_of(cluster, made, joins_after_others=True)
     cluster.members = [("a member that stands by as well", False)]
     lease.join()
     time.sleep(0.1)
@@ -249,7 +249,7 @@ def test_the_incident_of_one_that_waits_for_another_ends_when_the_cluster_answer
 ) -> None:
     """It is no member then either, and is not to be one: the incident stayed open for ever."""
     told: list[MirrorlakeError | None] = []
-    lease = lease_of(cluster, made, only_behind_others=True, refused=told.append)
+    lease = lease_of(cluster, made, joins_after_others=True, refused=told.append)
     groups = cluster.groups
     away = SimpleNamespace(
         members=lambda groups: GroupMembers({}, dict.fromkeys(groups, "timed out"))

@@ -45,7 +45,7 @@ def test_a_group_is_left_while_other_work_is_still_being_ended() -> None:
     threads = {LANDING: Worker("landing", lands), FLOW: Worker("flow", lambda: None)}
     for thread in threads.values():
         thread.start()
-    ending = threading.Thread(target=leases.leave_behind, args=(threads,))
+    ending = threading.Thread(target=leases.leave_when_ended, args=(threads,))
     ending.start()
     assert flow_left.wait(10), "it waits for what takes longer"
     assert left == [FLOW]
