@@ -116,6 +116,8 @@ class SessionTables(Reader):
         named = {word.lower() for word in re.findall(r"\w+", text)}
         if "show" in named:
             named.update(TABLES, VIEWS)
+        if named.isdisjoint(VIEWS) and self._tables_known.issuperset(named.intersection(TABLES)):
+            return  # without the lock, under which statements run that may take seconds
         with _session_use:
             for table in TABLES:
                 if table in named - self._tables_known:

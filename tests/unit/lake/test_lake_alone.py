@@ -10,7 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mirrorlake.errors import LakeError
+from mirrorlake.lake import session_tables
 from mirrorlake.lake.catalog_lake import CatalogLake
+from mirrorlake.lake.definitions import TABLES, VIEWS
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import place_of
@@ -34,6 +36,14 @@ def test_no_lake_waits_for_the_session_of_another_one() -> None:
             assert second.submit(lambda: quick.spark).result(5) is SESSION
         other.set()
         assert opening.result(10) is SESSION
+
+
+def test_naming_a_known_table_waits_for_no_statement() -> None:
+    """A change of a small table takes seconds in a session; records are committed meanwhile."""
+    lake = CatalogLake(lambda: SESSION, "s", None)
+    lake.mark_known(TABLES, VIEWS)
+    with ThreadPoolExecutor(1) as pool, session_tables._session_use:  # as a statement has it
+        assert pool.submit(lake.name, "records").result(5) == "s.records"
 
 
 def test_a_lake_that_is_read_refuses_what_writes_would_need(tmp_path: Path) -> None:
