@@ -3,8 +3,9 @@ these do not say it, from the files themselves."""
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -78,23 +79,26 @@ def constants_of(files: pa.Table) -> tuple[str | None, int | None]:
     return None if cluster is None or len(cluster) > _EXACT_TEXT else cluster, generation
 
 
-def newest_batch_of(stats: str) -> int | None:
-    """The highest number of a batch that a file has records of, by its statistics; None where they
-    do not say it."""
-    return json.loads(stats).get("maxValues", {}).get("batch_id") if stats else None
+def statistics_of(text: str) -> Mapping[str, Any]:
+    """What a commit states of a file, as `Add.stats` of Delta's protocol has it; {} if nothing."""
+    statistics: Mapping[str, Any] = json.loads(text) if text else {}
+    return statistics
 
 
-def count_of(stats: str) -> int | None:
-    """How many records a file has by its statistics."""
-    return json.loads(stats).get("numRecords") if stats else None
+def newest_batch_of(statistics: Mapping[str, Any]) -> int | None:
+    """The highest number of a batch that a file has records of; None if it is not stated."""
+    highest: Mapping[str, Any] = statistics.get("maxValues", {})
+    return highest.get("batch_id")
 
 
-def ranges_from_commit(stats: str) -> list[StagedRange] | None:
+def count_of(statistics: Mapping[str, Any]) -> int | None:
+    """How many records a file has; None if it is not stated."""
+    return statistics.get("numRecords")
+
+
+def ranges_from_commit(statistics: Mapping[str, Any]) -> list[StagedRange] | None:
     """The ranges that a commit's statistics show for a file: those that we stated, or that of a
     single partition; None where the file itself has to be read."""
-    if not stats:
-        return None
-    statistics = json.loads(stats)
     if "ranges" in statistics:  # we stated them (landing/stage_file.py)
         return [StagedRange(*values) for values in statistics["ranges"]]
     low, high, nulls = (

@@ -36,6 +36,7 @@ from mirrorlake.lake.file_ranges import (
     ranges_from_commit,
     ranges_from_statistics,
     ranges_read,
+    statistics_of,
 )
 from mirrorlake.lake.index_copy import IndexCopy
 from mirrorlake.lake.lake import Lake
@@ -249,15 +250,16 @@ class _LocalStage(_Source):
         if commit.changes_table:
             self._check()
         paths = [str(self._log.table / path) for path in commit.added]
-        for stats in commit.added.values():
-            index.note_batch(newest_batch_of(stats))
-        by_statistics = [ranges_from_commit(stats) for stats in commit.added.values()]
+        stated = {path: statistics_of(text) for path, text in commit.added.items()}
+        for statistics in stated.values():
+            index.note_batch(newest_batch_of(statistics))
+        by_statistics = [ranges_from_commit(statistics) for statistics in stated.values()]
         unread = [
             path for path, ranges in zip(commit.added, by_statistics, strict=True) if ranges is None
         ]
         read = ranges_read(
             [self._log.table / path for path in unread],
-            [count_of(commit.added[path]) for path in unread],
+            [count_of(stated[path]) for path in unread],
         )
         added = [
             (path, next(read) if ranges is None else ranges)
@@ -275,7 +277,11 @@ def _ranges_from_log(
     """The ranges that the log states for files of several partitions, by the files' numbers;
     delta-rs does not know them."""
     statistics = log.statistics(version) if files else ()
-    ranges = ((files[path], ranges_from_commit(text)) for path, text in statistics if path in files)
+    ranges = (
+        (files[path], ranges_from_commit(statistics_of(text)))
+        for path, text in statistics
+        if path in files
+    )
     return {number: of_file for number, of_file in ranges if of_file is not None}
 
 

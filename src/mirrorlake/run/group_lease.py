@@ -87,7 +87,7 @@ class GroupLease:
         self._connections = connections
         self._process = process
         self._instance = instance
-        self._waits, self._only_behind_others = waits, joins_after_others
+        self._waits, self._joins_after_others = waits, joins_after_others
         self._made, self._refused = made, refused
         self._is_refused = False
         #: The error that it was left with, if operators saw that this process cannot be a member.
@@ -164,7 +164,7 @@ class GroupLease:
 
     def _turn(self) -> float:
         """Poll the group; return how long to wait before the next turn, in seconds."""
-        if self._only_behind_others and not self._others_work():
+        if self._joins_after_others and not self._others_work():
             self._say(_WAITS)
             if self._is_refused:  # it could be a member, but is not to be one yet
                 self._refused(None)
@@ -191,7 +191,7 @@ class GroupLease:
                 f"cluster {self.alias} lets group {self.group} be described"
             )
         works = any(has for _, has in asked.members[self.group])
-        self._only_behind_others = not works
+        self._joins_after_others = not works
         return works
 
     def _connected(self) -> GroupMember:

@@ -9,7 +9,7 @@ import pytest
 
 from mirrorlake.errors import StagingError
 from mirrorlake.lake.definitions import definition
-from mirrorlake.lake.file_ranges import ranges_from_commit
+from mirrorlake.lake.file_ranges import ranges_from_commit, statistics_of
 from mirrorlake.lake.meter import Landed
 from mirrorlake.lake.parquet import RARE
 from mirrorlake.lake.place import place_of
@@ -80,7 +80,7 @@ def test_what_a_batch_notes_of_ends_costs_next_to_nothing(tmp_path: Path) -> Non
 
 def test_the_commit_tells_the_ranges_and_delta_its_statistics(tmp_path: Path) -> None:
     path, row = written(tmp_path, (("b", 1), rows(1, [7, 9])), (("a", 0), rows(0, [1, 2, 5])))
-    assert ranges_from_commit(row["stats"]) == [
+    assert ranges_from_commit(statistics_of(row["stats"])) == [
         StagedRange("east", "a", 0, 0, 1, 5, 3),
         StagedRange("east", "b", 1, 2, 7, 9, 2),
     ]
