@@ -15,7 +15,7 @@ from mirrorlake.config.cluster import Landing
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import LakeError, ReplicationError
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake import opening
+from mirrorlake.lake.catalog_lake import CatalogLake
 from mirrorlake.landing import land, session_sink, stream_source
 from mirrorlake.landing.checkpoints import begin_query
 from mirrorlake.landing.job import LandJob, Part
@@ -45,7 +45,7 @@ from tests.support.waiting import until
 def without_views(monkeypatch: pytest.MonkeyPatch) -> None:
     """A catalog has views for other readers, which take Spark longer to make than what is landed
     here: none is asked."""
-    monkeypatch.setattr(opening, "keep_views", lambda _names: {})
+    monkeypatch.setattr(CatalogLake, "keep_views", lambda _lake, _most=None: None)
 
 
 @pytest.mark.slow

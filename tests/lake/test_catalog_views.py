@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import LakeError
 from mirrorlake.lake import catalog_views
-from mirrorlake.lake.catalog_names import names_by_session
 from mirrorlake.lake.definitions import VIEWS, view_query
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
@@ -50,7 +49,11 @@ def said() -> Iterator[list[str]]:
 @pytest.fixture(scope="module")
 def made(spark: SparkSession, location: Location, said: list[str]) -> Iterator[list[str]]:
     """The lake is there from now on; what was said about views when it was made."""
-    open_lake(spark, location, Path.cwd())
+    lake = open_lake(spark, location, Path.cwd())
+    assert said == []  # the first records come before the views
+    lake.keep_views(2)
+    assert len(said) == 2
+    lake.keep_views()
     first = list(said)
     yield first
     spark.sql(f"DROP SCHEMA IF EXISTS spark_catalog.{SCHEMA} CASCADE")
@@ -83,9 +86,24 @@ def test_made_once_then_left_alone(
 ) -> None:
     assert made == [f"CREATE VIEW IF NOT EXISTS {view}" for view in VIEWS]
     lake = open_lake(spark, location, Path.cwd())
+    lake.keep_views()
     # analysed, which finds them
     lake.sql("SELECT * FROM alerts JOIN flow_status ON alerts.flow = flow_status.flow")
     assert opened_again == []
+
+
+def test_a_view_is_made_when_a_query_first_names_it(
+    spark: SparkSession, location: Location, opened_again: list[str]
+) -> None:
+    """And those that it reads, on the way."""
+    for view in VIEWS:
+        spark.sql(f"DROP VIEW IF EXISTS spark_catalog.{SCHEMA}.{view}")
+    lake = open_lake(spark, location, Path.cwd())
+    lake.sql("SELECT * FROM alerts")
+    assert opened_again[0] == "CREATE VIEW IF NOT EXISTS alerts"
+    assert 1 < len(opened_again) < len(VIEWS)
+    lake.keep_views()
+    assert len(opened_again) == len(VIEWS)
 
 
 def test_another_query_alters_the_view(
@@ -97,7 +115,7 @@ def test_another_query_alters_the_view(
     spark.sql(f"ALTER VIEW spark_catalog.{SCHEMA}.open_incidents AS SELECT 'x' AS flow, 1 AS gone")
     assert columns(spark, "open_incidents") == ["flow", "gone"]
     grant(spark, "open_incidents")
-    open_lake(spark, location, Path.cwd())
+    open_lake(spark, location, Path.cwd()).keep_views()
     assert opened_again == ["ALTER VIEW open_incidents"]
     assert columns(spark, "open_incidents") == wanted
     assert is_granted(spark, "open_incidents")
@@ -117,7 +135,7 @@ def test_a_view_that_cannot_be_altered_is_named(
     with pytest.raises(
         LakeError, match="the view open_incidents in .* cannot be altered, which only its owner may"
     ):
-        catalog_views.keep_views(names_by_session(lake))
+        lake.keep_views()
 
 
 def test_replacing_would_have_dropped_it(spark: SparkSession, opened_again: list[str]) -> None:

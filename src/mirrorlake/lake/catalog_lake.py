@@ -2,14 +2,18 @@
 
 import logging
 import random
+import re
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from mirrorlake.errors import Fenced, LakeError
-from mirrorlake.lake.definitions import definition, sql_text
+from mirrorlake.lake.catalog_names import CatalogNames, names_by_session
+from mirrorlake.lake.catalog_views import keep_view
+from mirrorlake.lake.definitions import VIEWS, definition, sql_text
 from mirrorlake.lake.folder import LEASES
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
@@ -21,9 +25,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from mirrorlake.lake.catalog_reader import CatalogReader
+    from mirrorlake.lake.duck_changes import RowChange
 
 logger = logging.getLogger(__name__)
 
+_SHOW = re.compile(r"\s*SHOW\b", re.IGNORECASE)
+#: The application of the first rows of a table that is changed otherwise, and its only version.
+_FIRST_ROWS = "first rows", 1
 #: How many commits of the history are read before all of it is.
 _NEWEST = 100
 #: How often a process that takes over tries a higher number: the last step is a year in
@@ -81,6 +89,25 @@ class CatalogLake(Lake):
         """See `Lake.reader`: DuckDB where the files are at hand, otherwise Spark."""
         return self.files or self
 
+    @cached_property
+    def names(self) -> CatalogNames:
+        """The names in the schema, as of their first use."""
+        return names_by_session(self)
+
+    def keep_views(self, most: int | None = None) -> None:
+        """See `Lake.keep_views`. All of a new lake take Spark as long as the first batch does, so
+        opening a lake makes none."""
+        for view in [view for view in VIEWS if view not in self._views_made][:most]:
+            self.make_known(view)
+
+    def make_known(self, text: str) -> None:
+        """See `SessionTables.make_known`. A catalog shows what it has."""
+        if not _SHOW.match(text):
+            super().make_known(text)
+
+    def _make_view(self, view: str) -> None:
+        keep_view(self.names, view)
+
     def with_all_columns(self, table: str) -> str:
         """See `Reader.with_all_columns`: a table lacks newer columns until a writer of this version
         opens it."""
@@ -136,28 +163,32 @@ class CatalogLake(Lake):
         return int(newest["version"])
 
     def change(self, name: str, frames: Mapping[str, Frame] = NONE, **args: object) -> None:
-        """See `Lake.change`. A change that visibly changes nothing is left out: Spark takes
-        seconds, and commits."""
-        if self.files is not None and not self._changes(self.files, name, frames, args):
-            return
-        self.retrying(lambda: self.rows(sql_text("queries", name), args, frames))
-
-    def _changes(
-        self,
-        files: "CatalogReader",
-        name: str,
-        frames: Mapping[str, Frame],
-        args: Mapping[str, object],
-    ) -> bool:
+        """See `Lake.change`. A change that visibly changes nothing is left out, and one that fills
+        an empty table appends: Spark takes seconds for a MERGE, ten for the first of a session."""
         from mirrorlake.lake.duck_changes import RowChange  # DuckDB's import takes time
 
-        change = RowChange(sql_text("queries", name), args, frames)
-        try:
-            rows = files.rows_of(change.table)
-        except LakeError as error:
-            logger.info("%s; Spark is asked", error)
-            return True
-        return change.applied_to(rows) is not None
+        text = sql_text("queries", name)
+        if self.files is not None:
+            change = RowChange(text, args, frames)
+            try:
+                if self._shows_done(self.files, change):
+                    return
+            except LakeError as error:
+                logger.info("%s; Spark is asked", error)
+        self.retrying(lambda: self.rows(text, args, frames))
+
+    def _shows_done(self, files: "CatalogReader", change: "RowChange") -> bool:
+        """Whether the files show that nothing is left of a change, after it has filled an empty
+        table. If two processes fill it at the same time, Delta takes the rows of one, and the other
+        sees them here. Raises LakeError if the files cannot be read."""
+        rows = files.rows_of(change.table)
+        changed = change.applied_to(rows)
+        if changed is None or rows.num_rows:
+            return changed is None
+        changed = changed.cast(rows.schema)
+        filled = self.spark.createDataFrame(changed).coalesce(1)
+        self.retrying(lambda: self._numbered(filled, change.table, *_FIRST_ROWS))
+        return files.rows_of(change.table).equals(changed)
 
     def upkeep(self, table: str) -> TableUpkeep:
         """See `Lake.upkeep`: by Spark."""

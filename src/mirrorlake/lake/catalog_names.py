@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 from mirrorlake.errors import InputError, LakeError
-from mirrorlake.lake.definitions import TABLES, VIEWS
 from mirrorlake.lake.lake import Lake
 
 #: Runs a statement in which bare names are those of the schema; returns its rows. Raises
@@ -103,8 +102,6 @@ def names_by_session(lake: Lake) -> CatalogNames:
     from mirrorlake.spark.causes import cause_of
     from mirrorlake.spark.failures import SPARK_FAILURES  # only a process with a session has Spark
     from mirrorlake.spark.metastore import metastore_error
-
-    lake.mark_known(TABLES, VIEWS)
 
     def run(text: str) -> Sequence[Mapping[str, Any]]:
         try:

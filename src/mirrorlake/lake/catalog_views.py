@@ -18,11 +18,12 @@ def keep_views(names: CatalogNames) -> dict[str, str]:
     Two processes may do this at once. Raises LakeError where a view can be neither made nor
     altered: it is another principal's.
     """
-    return {view: _kept(names, view, view in names.known) for view in VIEWS}
+    return {view: keep_view(names, view) for view in VIEWS}
 
 
-def _kept(names: CatalogNames, view: str, is_known: bool) -> str:
-    query = view_query(view)
+def keep_view(names: CatalogNames, view: str) -> str:
+    """The same for one view; those that it reads have to be there."""
+    query, is_known = view_query(view), view in names.known
     if is_known and names.says(view, "View Text", query):
         return KEPT
     verb = f"ALTER VIEW {view}" if is_known else f"CREATE VIEW IF NOT EXISTS {view}"

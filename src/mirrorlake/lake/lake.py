@@ -166,6 +166,10 @@ class Lake(SessionTables):
         """Run a statement of the package that changes rows of a small table; retry when another
         process changed them at the same time."""
 
+    def keep_views(self, most: int | None = None) -> None:
+        """Make, or alter, the views that others read, at most so many that this process has not
+        looked at yet. Raises LakeError where one can be neither made nor altered."""
+
     @abstractmethod
     def upkeep(self, table: str) -> TableUpkeep:
         """The operations of `maintain` and `forget` on a table."""

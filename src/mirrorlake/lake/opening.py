@@ -13,7 +13,6 @@ from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.catalog_files import NotedFiles, files_by_catalog, note_files
 from mirrorlake.lake.catalog_lake import CatalogLake
 from mirrorlake.lake.catalog_names import CatalogNames, catalog_answers, names_by_session
-from mirrorlake.lake.catalog_views import keep_views
 from mirrorlake.lake.conditional_puts import check_conditional_puts
 from mirrorlake.lake.definitions import TABLES, VIEWS
 from mirrorlake.lake.folder import (
@@ -58,6 +57,7 @@ def open_lake(
 def _open_schema(spark: "SparkSession", schema: str, checkpoints: Path) -> Lake:
     _make_schema(spark, schema)
     lake = CatalogLake(lambda: spark, schema, checkpoints)
+    lake.mark_known(TABLES, ())
     names = names_by_session(lake)
     existing = names.known & set(TABLES)
     if "records" in existing:
@@ -65,10 +65,10 @@ def _open_schema(spark: "SparkSession", schema: str, checkpoints: Path) -> Lake:
     missing = [table for table in TABLES if table not in existing]
     _create_tables(lake, missing)
     _read_properties(lake)
-    _use_files(lake, names_by_session(lake) if missing else names, checkpoints)
+    lake.names = names_by_session(lake) if missing else names
+    _use_files(lake, lake.names, checkpoints)
     for table in existing:
         lake.add_columns(table)
-    keep_views(names)  # a catalog has them for dashboards and other readers
     return lake
 
 
@@ -101,7 +101,9 @@ def names_in_catalog(spark: "SparkSession", location: Location) -> CatalogNames:
     schema = schema_in_catalog(location)
     with catalog_answers(schema):
         _make_schema(spark, schema)
-    return names_by_session(CatalogLake(lambda: spark, schema, None))
+    lake = CatalogLake(lambda: spark, schema, None)
+    lake.mark_known(TABLES, VIEWS)
+    return lake.names
 
 
 def reading_lake(

@@ -125,7 +125,7 @@ class SessionTables(Reader):
             for view in VIEWS:
                 if view in named - self._views_made:
                     self._views_made.add(view)
-                    self.sql(sql_text("views", view))
+                    self._make_view(view)
 
     def mark_known(self, tables: Iterable[str], views: Iterable[str]) -> None:
         """Mark tables and views that the session's catalog already has."""
@@ -147,6 +147,10 @@ class SessionTables(Reader):
     def _find(self, table: str) -> None:
         """Make the session know a table, if the table exists and the session does not know it by
         itself."""
+
+    def _make_view(self, view: str) -> None:
+        """Make a view for the session."""
+        self.sql(sql_text("views", view))
 
     def query(self, name: str, **args: object) -> "DataFrame":
         """Run `sql/queries/<name>.sql` of the package."""

@@ -29,7 +29,8 @@ def registered(known: Internals) -> Registered:
     lake.check_for_writing()
     tables: dict[str, str] = {}
     views: dict[str, str] = {}
-    if location.path is not None:  # otherwise opening the lake has made them
+    lake.keep_views()
+    if location.path is not None:  # otherwise opening the lake has made the tables
         names = _names(known)
         tables = register_tables(names, lake.place)
         views = keep_views(names)

@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.1
 #: How often the topology file and the session are checked; an edit is in force within 15 seconds.
 WATCH_SECONDS = 3.0
+#: How long a run makes none of a catalog's views: the first records come before them.
+VIEWS_SECONDS = 10.0
 
 
 class Replicator:
@@ -143,6 +145,8 @@ class Replicator:
             ended = self._all_ended()
             if self._options.once and ended:
                 self._judge_at_last()
+            if self._options.once:
+                self.lake.keep_views()
         except MirrorlakeError:
             raise
         except Exception as error:
@@ -168,9 +172,11 @@ class Replicator:
     def _watch(self, edits: Edits | None) -> None:
         """Follow the topology file until the run ends or nothing is left to do. Raises
         ReplicationError if only another process can go on, LakeError if the lake is gone."""
-        checked_at = time.monotonic()
+        began = checked_at = time.monotonic()
         while not self._stop.wait(LOOK_SECONDS) and not self._all_ended():
             self._follow_leases()
+            if time.monotonic() - began > VIEWS_SECONDS:
+                self.lake.keep_views(1)
             if time.monotonic() - checked_at < WATCH_SECONDS:
                 continue
             checked_at = time.monotonic()

@@ -25,7 +25,7 @@ KNOWN = {
     "devtools/bench/made_up.py": 1,
 }
 #: What the package `lake` alone asks of one kind: who opens a catalog finds its tables' files.
-FILES_OF_A_CATALOG = {"files", "use_files", "stop_using_files", "columns"}
+FILES_OF_A_CATALOG = {"files", "use_files", "stop_using_files", "columns", "names"}
 
 
 def test_what_asks_for_the_kind_of_a_lake_is_known() -> None:
