@@ -1,13 +1,14 @@
 """How often an idle lake is written to and read. Pure.
 
-On a disk that costs next to nothing. In an object store each request has a price, a PUT or LIST
+On a disk that costs next to nothing. In a catalog's own tables each commit takes Spark most of a
+second of a core, and a batch of heartbeats alone makes four. In an object store each request has a price, a PUT or LIST
 about twelve times that of a GET (docs/cost.md, "Requests of an object store"). So there, rows
 without news are written only every `lake.idle_seconds`, and changes by other processes are looked
 for less often. All intervals with this reason are in this module.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 #: A heartbeat is late at this multiple of the interval between landed heartbeats: they arrive
 #: within some seconds.
@@ -54,6 +55,8 @@ class IdlePace:
 FOLDER = IdlePace(
     samples=0.0, heartbeats=10.0, looks=0.05, looks_elsewhere=0.05, owners=5.0, leases=2.0
 )
+#: In a catalog's own tables: half of the commits that the pace of a folder makes.
+CATALOG = replace(FOLDER, samples=20.0, heartbeats=20.0)
 #: The default of `lake.idle_seconds`, how often a store gets rows without news: an idle flow makes
 #: some 7,500 PUT and LIST requests a day with it.
 STORE_SECONDS = 120

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from mirrorlake.config.fields import Model, relative_to_file
-from mirrorlake.config.idle import FOLDER, IdlePace, pace_in_store
+from mirrorlake.config.idle import CATALOG, FOLDER, IdlePace, pace_in_store
 from mirrorlake.config.urls import is_url
 
 
@@ -76,4 +76,6 @@ class Lake(Model):
     @property
     def pace(self) -> IdlePace:
         """How often the lake is written to and read while idle."""
+        if self.path is None:
+            return CATALOG
         return pace_in_store(self.idle_seconds) if self.in_store else FOLDER

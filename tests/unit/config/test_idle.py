@@ -19,15 +19,22 @@ def topology(tmp_path: Path, lake: dict[str, object], **objectives: object) -> T
 
 
 @pytest.mark.parametrize(
-    "lake", [{"path": "lake"}, {"path": "file:///tmp/lake"}, {"catalog": "main", "schema": "a"}]
+    ("lake", "waits"),
+    [
+        ({"path": "lake"}, 10.0),
+        ({"path": "file:///tmp/lake"}, 10.0),
+        ({"path": "file:///tmp/lake", "catalog": "main", "schema": "a"}, 10.0),
+        ({"catalog": "main", "schema": "a"}, 20.0),
+    ],
 )
-def test_a_folder_and_a_catalog_are_written_to_at_once(
-    tmp_path: Path, lake: dict[str, object]
+def test_a_folder_is_written_to_at_once_and_a_catalog_half_as_often(
+    tmp_path: Path, lake: dict[str, object], waits: float
 ) -> None:
     made = topology(tmp_path, lake)
-    assert made.lake.pace == FOLDER
-    assert made.heartbeats_wait([FLOW]) == 10.0
+    assert (made.lake.pace == FOLDER) == (waits == 10.0)
+    assert made.heartbeats_wait([FLOW]) == waits
     assert made.objectives_of(FLOW)["heartbeat_seconds"] == 60
+    assert made.quiet_seconds(FLOW) == 60.0
 
 
 def test_in_a_store_what_says_nothing_new_is_written_now_and_then(tmp_path: Path) -> None:
