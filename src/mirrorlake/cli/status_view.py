@@ -22,7 +22,8 @@ def show_status(out: "Console", document: dict[str, Any]) -> None:
     for sentence in document["unchecked"]:
         _mark(out, "yellow", "unchecked", sentence)
     if document["healthy"]:
-        _mark(out, "green", "healthy", "nothing needs you")
+        checked = ", as far as was checked" if document["unchecked"] else ""
+        _mark(out, "green", "healthy", f"nothing needs you{checked}")
     columns = ("flow", "state", "lag", *_LATENCIES, "records", "topics", "last batch")
     print_table(out, *columns, "batches of a day", rows=map(_cells, document["flows"]))
     _show_workers(out, document["workers"])

@@ -89,7 +89,7 @@ def _show(shared: Context, verified: "Verified") -> None:
         rows = ((*_stretch(row), row["reason"], row["detail"]) for row in verified.not_compared)
         print_table(shared.out, *_STRETCH, "not compared", "why", rows=rows)
     for reason, count in verified.excused.items():
-        shared.out.print(f"{count:,} records no difference: {reason}")
+        shared.out.print(f"{count:,} records are excused: {reason} (docs/trust.md says what that is)")
     for sentence in verified.cut_sentences:
         shared.out.print(sentence)
     shared.out.print(_line(verified))
