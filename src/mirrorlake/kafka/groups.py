@@ -196,12 +196,18 @@ class GroupAdmin:
 
     def rights(self, group: str) -> frozenset[str] | None:
         """The operations (READ, ...) that the client is allowed on a group (KIP-430); empty if it
-        may not even describe the group, None if the cluster does not report them."""
+        may not even describe the group, None if the cluster does not report them.
+
+        A process that was started for this alone is ended: a cluster without groups needs none.
+        """
+        was_running = self._process is not None
         for last in attempts(ANSWER_SECONDS, 0.2):
             answers, why = self._ask("rights", {group: None})
             answer = answers[group]
             if last or answer.get("code") not in COORDINATOR_MOVES:
                 break
+        if not was_running:
+            self.close()
         if "operations" in answer:
             operations = answer["operations"]
             return None if operations is None else frozenset(operations)

@@ -52,6 +52,23 @@ def test_the_process_ends_with_its_owner() -> None:
     assert process.poll() is not None
 
 
+@pytest.mark.parametrize("needed", [False, True])
+def test_a_process_that_only_rights_have_needed_is_ended(
+    monkeypatch: pytest.MonkeyPatch, needed: bool
+) -> None:
+    """A cluster whose groups nothing asks about again has none: each takes 12 MiB."""
+    groups = group_admin()
+    process = groups._running() if needed else None
+
+    def ask(*_: object) -> tuple[dict[str, Any], dict[str, str]]:
+        groups._running()
+        return {"app": {"operations": ["READ"]}}, {}
+
+    monkeypatch.setattr(groups, "_ask", ask)
+    assert groups.rights("app") == {"READ"}
+    assert groups._process is process
+
+
 def test_what_was_told_before_a_death_is_kept_and_the_rest_is_asked_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
