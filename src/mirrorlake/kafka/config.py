@@ -46,7 +46,7 @@ def librdkafka_config(
         pem = partial(_pem, alias, resolve, read_file)
         config.update(_librdkafka_security(cluster.security, resolve, pem))
     overrides = _overrides(getattr(cluster, role), resolve)
-    names = {name: name for name in overrides} if role != "consumer" else _OF_JAVA
+    names = {name: name for name in overrides} if role != "consumer" else OF_JAVA
     config.update({names[name]: value for name, value in overrides.items() if name in names})
     return config
 
@@ -57,7 +57,7 @@ _SAME_NAME = (JAVA_CONSUMER & LIBRDKAFKA) - {"ssl.cipher.suites"} | {
 }
 #: Keys of the `consumer` block that a librdkafka consumer has with the same meaning: its name
 #: there.
-_OF_JAVA: Mapping[str, str] = {
+OF_JAVA: Mapping[str, str] = {
     **{name: name for name in _SAME_NAME},
     "fetch.max.wait.ms": "fetch.wait.max.ms",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",

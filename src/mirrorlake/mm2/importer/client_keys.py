@@ -52,7 +52,17 @@ CARRIED = {
     },
     "admin": _SHARED,
 }
-"""Per role: names that are carried over as they are."""
+"""Per role: names that are carried over as they are, but for WITHOUT_COUNTERPART."""
+
+WITHOUT_COUNTERPART = frozenset(
+    {
+        "max.poll.records",
+        "request.timeout.ms",
+        "default.api.timeout.ms",
+        "socket.connection.setup.timeout.max.ms",
+    }
+)
+"""Those of a consumer that librdkafka, which reads, has no setting for (`kafka/config.py`)."""
 
 RENAMED = {
     "consumer": {},
@@ -101,6 +111,8 @@ def translate(entry: Entry, role: str, name: str) -> SettingOutcome | None:
     """
     if name in NOT_NEEDED:
         return SettingOutcome(not_needed=NOT_NEEDED[name])
+    if role == "consumer" and name in WITHOUT_COUNTERPART:
+        return SettingOutcome(not_needed="librdkafka, which reads, has no such setting")
     if name in CARRIED[role] or name in RENAMED[role]:
         if "${" in entry.value:
             return SettingOutcome(

@@ -105,7 +105,7 @@ def import_files(
         _keep_groups(document, report, KINDS[kind])
     _check(document, draft.incomplete, files)
     _note_arrivals(document, report, draft.committed_only(), beside)
-    _note_defaults(document, report, kind)
+    _note_defaults(document, report, kind, beside)
     return Imported(
         document, report.as_document(), secrets.variables, tuple(report.arrives), secrets.mounts
     )
@@ -228,8 +228,9 @@ def _note_arrivals(
     report.differs(_START_BESIDE if beside else _START)
 
 
-def _note_defaults(document: Mapping[str, Any], report: Report, kind: str) -> None:
-    """Report settings for which our default replaces MirrorMaker 2's."""
+def _note_defaults(document: Mapping[str, Any], report: Report, kind: str, beside: bool) -> None:
+    """Report settings for which our default replaces MirrorMaker 2's. One that works beside us
+    goes on to write its offset syncs."""
     if kind == "mirrormaker1":
         return
 
@@ -240,6 +241,11 @@ def _note_defaults(document: Mapping[str, Any], report: Report, kind: str) -> No
         report.note(
             "replication_factor is not set: MirrorMaker 2 would take 2, mirrorlake takes each "
             "source topic's own"
+        )
+    if not beside and unset("emit_offset_syncs_enabled"):
+        report.note(
+            "emit_offset_syncs_enabled is not set: MirrorMaker 2 would write offset syncs, "
+            "mirrorlake writes none; set it to true where another program reads them"
         )
     if unset("topics_exclude"):
         report.differs(

@@ -118,3 +118,8 @@ def test_where_there_are_no_such_names() -> None:
     ]
     with pytest.raises(InputError, match="MirrorMaker 1"):
         import_files(files, Options(whitelist="x"), beside=True)
+
+
+def test_who_goes_on_to_write_offset_syncs_is_not_told_that_we_write_none() -> None:
+    notes = beside("a->b.enabled = true\n").report["notes"]
+    assert not [note for note in notes if "offset_syncs" in note]

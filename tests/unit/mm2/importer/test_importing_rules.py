@@ -13,6 +13,7 @@ from mirrorlake.config.flow import Flow
 from mirrorlake.config.flow_reasons import normal
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import InputError
+from mirrorlake.kafka.config import OF_JAVA
 from mirrorlake.mm2.importer import client_keys, flow_keys
 from mirrorlake.mm2.importer.entries import SourceFile
 from mirrorlake.mm2.importer.mirrormaker1 import Options
@@ -287,6 +288,13 @@ def test_librdkafka_knows_every_name_that_reaches_it(role: str) -> None:
     )
 
 
+def test_what_the_consumer_that_reads_lacks_is_not_called_carried() -> None:
+    assert client_keys.CARRIED["consumer"] - OF_JAVA.keys() == client_keys.WITHOUT_COUNTERPART
+    draft = dedicated(f"{ON}a.consumer.max.poll.records = 5\n")
+    assert "librdkafka" in reason(draft, "a.consumer.max.poll.records", "not_needed")
+    assert "consumer" not in draft.topology["clusters"]["a"]
+
+
 def test_kafkas_consumer_knows_every_name_that_reaches_it() -> None:
     assert not [
         name for name in client_keys.CARRIED["consumer"] if setting_refusal("consumer", name)
@@ -341,6 +349,7 @@ def test_defaults_that_differ_are_told_once_each() -> None:
     for name in (
         "topics_exclude",
         "replication_factor",
+        "emit_offset_syncs_enabled",
         "refresh_topics_interval_seconds",
         "sync_group_offsets_enabled",
     ):
@@ -348,9 +357,10 @@ def test_defaults_that_differ_are_told_once_each() -> None:
             len([note for note in notes if note.startswith((name, "not set")) and name in note])
             == 1
         )
-    silent = "topics.exclude=x\nreplication.factor=2\nsync.group.offsets.enabled=true\n" + "".join(
-        f"{key}=60\n" for key in flow_keys.INTERVALS
-    )
+    silent = (
+        "topics.exclude=x\nreplication.factor=2\nsync.group.offsets.enabled=true\n"
+        "emit.offset-syncs.enabled=false\n"
+    ) + "".join(f"{key}=60\n" for key in flow_keys.INTERVALS)
     assert not [
         note
         for note in dedicated(ON + silent).report["notes"]

@@ -141,7 +141,6 @@ def test_mirrormaker_1() -> None:
     assert topology["clusters"]["source"]["consumer"] == {
         "client.id": "mm1",
         "fetch.min.bytes": 1024,
-        "max.poll.records": 5000,
     }
 
 
