@@ -110,10 +110,9 @@ def wanted_flows(
 ) -> list[ResolvedFlow]:
     """The flows that an edit wants to run. Raises TopologyError for a change that needs a new
     start."""
-    if topology.lake != before.lake:
-        raise TopologyError("lake cannot be changed while running: stop and start again")
-    if topology.availability != before.availability:
-        raise TopologyError("availability cannot be changed while running: stop and start again")
+    for block in ("lake", "availability", "metrics", "tracking"):
+        if getattr(topology, block) != getattr(before, block):
+            raise TopologyError(f"{block} cannot be changed while running: stop and start again")
     flows = [flow for flow in topology.active_flows() if chosen is None or flow.name in chosen]
     known = {flow.naming.file for flow in before.active_flows()}
     for flow in flows:

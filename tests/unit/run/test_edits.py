@@ -150,6 +150,18 @@ def test_another_lake_needs_a_start(running: Running) -> None:
     assert "tried again" not in running.news.open["east->west", EDIT]
 
 
+@pytest.mark.parametrize(
+    "block", ["metrics: 127.0.0.1:9404", "tracking: {enabled: false}", "availability: kafka"]
+)
+def test_what_is_read_at_the_start_alone_needs_one(running: Running, block: str) -> None:
+    """Said to be in force, it would be ignored until then."""
+    running.path.write_text(f"{FILE % ('./lake', 'a')}{block}\n", encoding="utf-8")
+    running.poll()
+    name = block.partition(":")[0]
+    assert f"{name} cannot be changed" in running.news.open["east->west", EDIT]
+    assert not running.applied and running.news.changes == [("east->west", "refused")]
+
+
 def test_an_invalid_edit_is_an_incident_once_the_lake_takes_one(running: Running) -> None:
     """The file stayed out of force, and no operator heard of it."""
     running.edit("[")
