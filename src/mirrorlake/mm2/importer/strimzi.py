@@ -262,7 +262,9 @@ class _Maker:
                 self._read.not_needed.append((before, f"{entry.written} is given too, and counts"))
             entries[entry.key] = entry
         for name, part in parts.items():
-            if name in ("pause", "state"):
+            if name == "pause" and "state" in parts:
+                self._read.leave(part, "state is given as well, and counts")
+            elif name in ("pause", "state"):
                 stands = part.text() in ("true", "paused", "stopped")
                 entries[STATE] = part.entry(STATE, "paused" if stands else "running")
             elif name == "tasksMax":

@@ -268,7 +268,13 @@ def test_a_custom_login_is_what_its_config_says() -> None:
 
 @pytest.mark.parametrize(
     ("state", "paused"),
-    [({"state": "paused"}, True), ({"state": "stopped"}, True), ({"pause": False}, None)],
+    [
+        ({"state": "paused"}, True),
+        ({"state": "stopped"}, True),
+        ({"pause": False}, None),
+        ({"state": "paused", "pause": False}, True),  # Strimzi goes by the state
+        ({"state": "running", "pause": True}, None),
+    ],
 )
 def test_a_source_connector_that_stands_is_a_paused_flow(state: Any, paused: bool | None) -> None:
     mirrors = yaml.safe_load(sample("pair.v1.yaml"))["spec"]["mirrors"]
