@@ -33,7 +33,7 @@ def changed(name: str, **parts: Any) -> str:
     resource = yaml.safe_load(sample(name))
     resource["spec"] = {**resource["spec"], **parts}
     resource["spec"] = {key: part for key, part in resource["spec"].items() if part is not None}
-    return yaml.safe_dump(resource)
+    return yaml.safe_dump(resource, sort_keys=False)
 
 
 def cluster(**parts: Any) -> dict[str, Any]:
