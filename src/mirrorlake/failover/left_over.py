@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from mirrorlake.errors import some_of
 from mirrorlake.failover.drained import Drained
+from mirrorlake.groups.checkpoint_plan import NOWHERE
 from mirrorlake.groups.inventory import GroupInventory
 from mirrorlake.groups.moves import MoveResult
 from mirrorlake.groups.shared_topics import Direction, Route
@@ -37,6 +38,11 @@ def left_over(
     ]
     left += [
         f"group {group} was not reported: {why}" for group, why in sorted(inventory.errors.items())
+    ]
+    left += [
+        f"group {group} is not moved: it is {why}"
+        for group, why in inventory.not_moved.items()
+        if why == NOWHERE
     ]
     left += [f"topic {topic}: {why}" for topic, why in inventory.closed.items()]
     left += _without_counterpart(direction, inventory)
@@ -101,7 +107,7 @@ def _why(drained: Drained) -> str:
 
 def warnings_of(route: Route, inventory: GroupInventory) -> list[str]:
     """What an operator should know before consumers start: groups with members at the origin,
-    groups not moved, open incidents of the flow."""
+    groups not moved that no option named, open incidents of the flow."""
     warnings = [
         f"group {group} still has members on {route.origin}: stop them, then run this again, "
         "or they read on there"
@@ -111,6 +117,7 @@ def warnings_of(route: Route, inventory: GroupInventory) -> list[str]:
     warnings += [
         f"group {group or repr(group)} is not moved: it is {why}"
         for group, why in inventory.not_moved.items()
+        if why != NOWHERE
     ]
     warnings += [
         f"group {group} also stands in {some_of(topics, _NAMED, ' and others')}, which flow "

@@ -12,6 +12,7 @@ from mirrorlake.failover import drain, failover
 from mirrorlake.failover.drained import Drained
 from mirrorlake.failover.failover import _drained
 from mirrorlake.failover.left_over import left_over
+from mirrorlake.groups.inventory import GroupInventory
 from mirrorlake.groups.shared_topics import Direction
 from tests.support.lake_rows import FLOW, write_file
 
@@ -34,8 +35,7 @@ def test_what_ends_a_drain_is_left(
     nothing: Any = None
     drained = _drained(nothing, flow)
     assert drained is not None and not drained.complete
-    inventory: Any = SimpleNamespace(unreported=[], errors={}, closed={}, lost={})
-    left = left_over(SimpleNamespace(origin="east"), inventory, [], [drained])  # type: ignore[arg-type]
+    left = left_over(SimpleNamespace(origin="east"), GroupInventory(()), [], [drained])  # type: ignore[arg-type]
     assert left == [f"flow {FLOW} was not drained: {error}"]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mirrorlake.config.topology import load_topology
-from mirrorlake.failover.left_over import warnings_of
+from mirrorlake.failover.left_over import left_over, warnings_of
 from mirrorlake.groups import inventory, view
 from mirrorlake.groups.checkpoint_plan import GONE, NOWHERE, OVER, Checkpoint, GroupPartition
 from mirrorlake.groups.moves import NOT_REPORTED, Standing
@@ -78,7 +78,7 @@ def by_checkpoints(
 def test_a_named_group_that_does_not_stand_in_the_flows_topics_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else nothing would say that nothing is moved."""
+    """Else the command would end well that has not moved what it was asked for."""
     topology = load_topology(write_file(tmp_path, flows={FLOW: {"topics": ["orders"]}}))
     there = Goal([KNOWN, ("bob", "payments", 0)], 10)
     there.at["carol"] = {}
@@ -87,10 +87,18 @@ def test_a_named_group_that_does_not_stand_in_the_flows_topics_is_named(
     monkeypatch.setattr(inventory, "readable_positions", lambda *_: {})
     connections = SimpleNamespace(groups=lambda _: there)
     route: Any = SimpleNamespace(
-        lake=None, flow=topology.flow(FLOW), connections=connections, origin="east", reverse=False
+        lake=SimpleNamespace(query_rows=lambda *_, **__: ()),
+        flow=topology.flow(FLOW),
+        connections=connections,
+        origin="east",
+        goal="west",
+        reverse=False,
     )
     found = inventory._by_cluster(route, ["alice", "bob", "carol"])
     assert found.not_moved == dict.fromkeys(["bob", "carol"], NOWHERE)
+    left = [line for line in left_over(route, found, [], []) if NOWHERE in line]
+    assert [line.split()[1] for line in left] == ["bob", "carol"]
+    assert not any(NOWHERE in line for line in warnings_of(route, found))
 
 
 def test_no_position_is_exact_of_which_the_target_says_nothing(
