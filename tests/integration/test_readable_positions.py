@@ -46,8 +46,28 @@ def test_a_group_in_front_of_the_mirrors_start_goes_to_it_and_what_is_lost_is_sa
     assert (
         f"group {group}, east.{scene.name}-0" in left
         and "400 records" in left
-        and "not there any more" in left
+        and "are not there" in left
     )
+
+
+def test_what_the_flow_goes_on_without_is_no_exact_move(scene: Scene) -> None:
+    """It began behind records that the group has not read: none of them ever comes."""
+    group, behind = f"{scene.name}-g", f"{scene.name}-b"
+    write(scene.clusters.east, scene.name, numbered(100))
+    truncate(scene.clusters.east, scene.name, 10)
+    scene.edit(start="latest")
+    scene.run()
+    write(scene.clusters.east, scene.name, numbered(20))
+    scene.run()
+    for name, offset in ((group, 5), (behind, 105)):
+        scene.commit("east", name, offset)
+    code, found = scene.failover()
+    rows = {row["group"]: row for row in found["groups"]}
+    assert [rows[name]["to_position"] for name in (group, behind)] == [0, 5]
+    assert [rows[name]["exact"] for name in (group, behind)] == [False, True]
+    assert (rows[group]["gone_at_most"], rows[behind]["gone_at_most"]) == (90, 0)
+    (left,) = found["left"]
+    assert code == 1 and group in left and "up to 90 records that it has not read" in left
 
 
 @pytest.mark.wide(
@@ -68,7 +88,7 @@ def test_group_sync_keeps_groups_out_of_the_way_of_the_brokers_reset(scene: Scen
     code, shown = scene.call("groups", "--flow", FLOW, "--group", group)
     (row,) = shown["flows"][0]["groups"]
     assert (row["translated_position"], row["gone_at_most"]) == (500, 400)
-    assert "not there any more" in row["reason"]
+    assert "are not there" in row["reason"]
     code, found = scene.failover("--group", group)
     assert (code, found["groups"][0]["done"]) == (1, "there") and "400 records" in found["left"][0]
 
@@ -98,7 +118,7 @@ def test_the_way_back_goes_to_the_start_of_the_source(scene: Scene) -> None:
     code, found = scene.failover("--group", group, word="failback")
     (row,) = found["groups"]
     assert (code, row["to_position"], row["gone_at_most"]) == (1, 500, 400)
-    assert scene.position("east", group) == 500 and "not there any more" in found["left"][0]
+    assert scene.position("east", group) == 500 and "are not there" in found["left"][0]
 
 
 @pytest.mark.wide("test_an_empty_topic_has_a_position_too")

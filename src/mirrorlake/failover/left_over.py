@@ -83,9 +83,7 @@ def _standing_left(direction: Direction, result: MoveResult) -> str:
             "record is"
         )
     if standing.gone:
-        reasons.append(
-            f"up to {standing.gone:,} records that it has not read are not there any more"
-        )
+        reasons.append(f"up to {standing.gone:,} records that it has not read are not there")
     if standing.cut:
         reasons.append(f"the log ends {standing.cut:,} offsets in front of what it has read")
     if reasons:

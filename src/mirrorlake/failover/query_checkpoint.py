@@ -11,6 +11,7 @@ from pathlib import Path
 
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.errors import InputError
+from mirrorlake.groups.passed_over import with_passed_over
 from mirrorlake.groups.shared_topics import Direction, joined
 from mirrorlake.lake.other_logs import OtherLogs, other_logs
 from mirrorlake.lake.reader import Reader
@@ -84,6 +85,7 @@ def translate_query(
     way = Direction(flow, reverse)
     offsets = [position for position in asked if position[2] not in (EARLIEST, LATEST)]
     known = joined(lake, topology, way, translate_living(lake, flow.name, offsets, reverse))
+    known = known if reverse else with_passed_over(lake, flow.name, known)
     known.update(
         _marks(
             flow,
@@ -140,8 +142,12 @@ def _problem_of(
     at_source = (translation.topic, partition, translation.offset) if reverse else position
     if (why := others.why(at_source)) is not None:
         return f"{named} is translated by what was mirrored of another log: {why}; then ask again"
-    if translation.exact and not translation.gone:
-        return None
+    if translation.exact:
+        return (
+            f"of what {named} has in front of it, up to {translation.gone:,} records are not there"
+            if translation.gone
+            else None
+        )
     return (
         f"{named} is beyond what flow {flow.name} has mirrored; {translation.offset} is the "
         "highest safe one, from which records come again: run the flow, then ask again"

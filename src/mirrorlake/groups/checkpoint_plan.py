@@ -23,7 +23,7 @@ GroupPartition = tuple[str, str, int]
 
 HELD_BACK = "the position is ahead of the mirror: held at the highest safe one"
 PAST_END = "the position lies behind the end of its topic, where no record is"
-TRIMMED = "of what it has not read, records are not there any more"
+TRIMMED = "of what it has not read, records are not there"
 NO_MIRROR = "the flow has no mirror of the topic, so that the position has no counterpart"
 REWOUND = (
     "the group was set back at the target since it was moved: left where it is until the "
@@ -241,8 +241,7 @@ def inexact_reason(translated: Translated) -> str | None:
 
 
 def trimmed_reason(gone: int) -> str:
-    """The reason that up to `gone` records which a group has not read are no longer at the other
-    side."""
+    """The reason that up to `gone` records which a group has not read are not at the other side."""
     return f"{TRIMMED}: up to {gone:,}"
 
 

@@ -6,6 +6,7 @@ from functools import partial
 
 from mirrorlake.errors import ClusterUnusable
 from mirrorlake.groups import logs
+from mirrorlake.groups.passed_over import with_passed_over
 from mirrorlake.groups.readable import Sides
 from mirrorlake.groups.shared_topics import Route, joined
 from mirrorlake.lake.translate import translate_living
@@ -29,7 +30,8 @@ def sides_of(route: Route, gone: str | None = None) -> Sides:
         asked: Collection[TopicPartitionOffset],
     ) -> dict[TopicPartitionOffset, Translated]:
         translated = translate_living(lake, flow, asked, route.reverse)
-        return joined(lake, connections.topology, route, translated)
+        translated = joined(lake, connections.topology, route, translated)
+        return translated if route.reverse else with_passed_over(lake, flow, translated)
 
     def sampled(_: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
         rows = lake.query_rows("newest_samples", flow=flow, since_ms=0)

@@ -140,12 +140,12 @@ class Translated:
     behind `offset` that were read before; only a topic that two flows share has some. `generation`:
     of the source topic, for a position that leads to the source (None: unknown).
 
-    What `groups.readable` adds: `gone`: the most records in front of `offset` that were not read
-    and are no longer there, though the side that the position is from has them
-    (`lake.translate.translate_living` counts those that are gone with an earlier log of the
-    source). `past`: the end of that side's log, if the position lies behind it: that end was
-    translated instead. `cut`: how far behind the end of the other side's log the map leads, if it
-    does: `offset` is then that end.
+    What `groups.readable` adds: `gone`: the most records that were not read and are not there,
+    though the side that the position is from has them (`lake.translate.translate_living` counts
+    those that are gone with an earlier log of the source, `groups.passed_over` those that the flow
+    goes on without). `past`: the end of that side's log, if the position lies behind it: that end
+    was translated instead. `cut`: how far behind the end of the other side's log the map leads, if
+    it does: `offset` is then that end.
     """
 
     topic: str

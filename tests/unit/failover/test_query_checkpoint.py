@@ -3,6 +3,7 @@ translation."""
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -104,7 +105,7 @@ def test_another_folder_is_refused_in_one_sentence(
 @pytest.fixture
 def law(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stands for the law: offsets are 1000 more on west; partition 8 is not there yet, 9 was never
-    seen."""
+    seen; the flow goes on without what partition 7 has."""
 
     def translate_all(
         lake: object, flow: str, asked: Iterable[TopicPartitionOffset], reverse: bool
@@ -123,7 +124,13 @@ def law(monkeypatch: pytest.MonkeyPatch) -> None:
             if partition != 9
         }
 
+    def with_passed_over(
+        _lake: object, _flow: str, known: Mapping[TopicPartitionOffset, Translated]
+    ) -> dict[TopicPartitionOffset, Translated]:
+        return {key: replace(one, gone=5 if key[1] == 7 else 0) for key, one in known.items()}
+
     monkeypatch.setattr(query_checkpoint, "translate_living", translate_all)
+    monkeypatch.setattr(query_checkpoint, "with_passed_over", with_passed_over)
     others = OtherLogs("east", frozenset({"again"}), {("back", 0): 2500})
     monkeypatch.setattr(query_checkpoint, "other_logs", lambda *_: others)
 
@@ -161,6 +168,8 @@ def test_what_cannot_be_translated_is_named() -> None:
         "1002" in answer.problems[0].reason
         and "never seen partition 9" in answer.problems[1].reason
     )
+    (problem,) = translated(QueryPosition(1, {0: {("t", 7): 4}})).problems
+    assert "up to 5 records are not there" in problem.reason
     (problem,) = translated(QueryPosition(1, {0: {("other", 0): -2}}), True).problems
     assert "never seen" in problem.reason
 
