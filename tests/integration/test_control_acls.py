@@ -498,6 +498,7 @@ def test_a_cluster_without_an_authorizer_is_told_once(
     wanted = ["west"] if without == "target" else ["east", "west"]
     assert [row.resource for row in rows] == [f"cluster {alias}" for alias in wanted]
     assert all(row.outcome == "skipped" and "no authorizer" in str(row.error) for row in rows)
+    assert bench.acls.refused == []
     said = [record for record in caplog.records if "no authorizer" in record.message]
     assert [record.levelname for record in said] == ["INFO"] * len(wanted)
 
@@ -531,6 +532,7 @@ def test_a_cluster_that_does_not_let_us_ask_any_more_takes_no_rights_away(
         row = bench.log.rows[-1][1]
         assert (row.resource, row.outcome) == ("cluster east", "refused")
         assert "DESCRIBE on the cluster is not allowed" in str(row.error)
+        assert bench.acls.refused == [row.error]
         assert acl(f"east.{topic_name}") in bench.on_target() and len(bench.on_target()) == 2
 
 
@@ -563,6 +565,7 @@ def test_acls_that_the_target_refuses_are_told_once(
         # not asked again so soon
         monkeypatch.setattr(bench.acls._target.client, "create_acls", None)
         assert bench.acls.sync() == [] and len(bench.acls.plan()) == 2
+        assert bench.acls.refused == ["ALTER on cluster west is not allowed"] * 2
         assert owned_acls(bench.log.history(FLOW, "acl")) == {}
 
 

@@ -61,7 +61,7 @@ def test_a_mirror_is_made_with_all_that_its_target_takes_and_keeps_its_records(
     write(odd.east, "t", records, message_max_bytes=4_000_000)
     set_configs(odd.east, "t", {"message.timestamp.before.max.ms": "3600000"})
     topology = write_topology(tmp_path, odd.east, odd.west, {"topics": ["t"]})
-    mirrorlake(topology, "run", "--once")
+    mirrorlake(topology, "run", "--once", code=1)  # for the config that is refused
     assert [record.timestamp for record in read_topic(odd.west, "east.t")[0]] == [old, old + 1]
     kept = {"max.message.bytes": "3000000", "retention.ms": "-1", **ALWAYS}
     assert own_configs(odd.west, "east.t") == kept

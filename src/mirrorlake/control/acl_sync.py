@@ -76,6 +76,9 @@ class AclSync:
         self.left: Mapping[Acl, str | None] | None = None
         #: ACLs that mirrors lack since the target refused them, with its answer if it was now.
         self.undone: Mapping[Acl, str | None] = {}
+        #: Why ACLs are not as the source's, for each that `sync` could not make or remove, and for
+        #: what is not reported or not written out.
+        self.refused: Sequence[str] = ()
         self._selection = flow.selection
         self._naming = flow.naming
         self._named_by = flow.naming.label
@@ -112,9 +115,8 @@ class AclSync:
         self.compared_at = began
         if compared.unknown is None:
             self.left = plan.left
-        rows = self._not_reported(
-            [*unreported, *(not_written_out(acl, self.flow) for acl in plan.withheld)], plan.changes
-        )
+        said = [*unreported, *(not_written_out(acl, self.flow) for acl in plan.withheld)]
+        rows = self._not_reported(said, plan.changes)
         due = self._refusals.due(plan.changes)
         errors: dict[AclChange, str | None] = {
             change: None for change in due if change.action == "forget"
@@ -138,6 +140,10 @@ class AclSync:
                 rows.append(change.row(None, self._named_by))
             elif self._refusals.is_news(change, error) or change in fresh:
                 rows.append(change.row(error, self._named_by))
+        done = {change for change, error in errors.items() if error is None}
+        left = [change for change in plan.changes if change not in done]
+        refused = [row.resource for row in said if row.outcome == "refused"]
+        self.refused = self._refusals.standing([*left, *refused])
         self._log_and_record(rows)
         return rows
 

@@ -3,7 +3,7 @@ difference later."""
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from mirrorlake.config.precedence import leading_opposite
@@ -63,6 +63,8 @@ class ConfigSync:
         self._on_read = on_read
         self._waiting, self._made_again = waiting, made_again
         self._refusals = RefusedChanges()
+        #: Why configs are not as at the source, for each that `sync` could not make so.
+        self.undone: Sequence[str] = ()
         self._contests = Contests()
         #: The pairs that needed no change at the last comparison, by source topic.
         self._alike: dict[str, ConfigPair] = {}
@@ -113,10 +115,9 @@ class ConfigSync:
         began = time.monotonic()
         compared = self._compare()
         self.compared_at = began
-        self._refusals.keep(
-            {_key(change) for change in compared.changes}
-            | {row.resource for row in compared.refused}
-        )
+        differing = {_key(change) for change in compared.changes}
+        unreported = {row.resource for row in compared.refused}
+        self._refusals.keep(differing | unreported)
         due = [change for change in compared.changes if not self._refusals.waits(_key(change))]
         if due:  # after the source was read: a topic made again since then is not known yet
             anew = self._made_again({change.topic for change in due})
@@ -133,6 +134,8 @@ class ConfigSync:
                 self._contests.made(_key(change))
             if error is None or self._refusals.is_news(_key(change), error):
                 rows.append(change.row(error))
+        done = {_key(change) for change, error in errors.items() if error is None}
+        self.undone = self._refusals.standing((differing - done) | unreported)
         self._log_and_record(rows)
         return rows
 

@@ -52,6 +52,10 @@ class RefusedChanges:
         self._by_reason.setdefault(error, set()).add(key)
         return known is None or known[0] != error
 
+    def standing(self, keys: Iterable[Hashable]) -> list[str]:
+        """The errors of those keys that were refused."""
+        return [self._known[key][0] for key in keys if key in self._known]
+
     def keep(self, keys: Collection[Hashable]) -> None:
         """Forget all but these keys: one that comes back later is reported again."""
         self._known = {key: known for key, known in self._known.items() if key in keys}

@@ -136,7 +136,7 @@ class ControlLoop:
             add(
                 "configs",
                 settings.sync_topic_configs_interval_seconds,
-                targets.kept_alike.sync_configs,
+                self._sync_configs,
             )
         emitting = settings.emit_checkpoints_interval_seconds
         if settings.emit_checkpoints_enabled:
@@ -157,20 +157,23 @@ class ControlLoop:
         add("refused records", CHECK_SECONDS, self._flow_worker.check_refused)
         return tasks
 
+    def _sync_configs(self) -> None:
+        """Sync configs. Fails while some cannot be made as at the source."""
+        self._flow_worker.targets.kept_alike.sync_configs()
+        _check_alike(self._flow_worker.targets.configs.undone)
+
     def _sync_acls(self) -> None:
-        """Sync ACLs. Those that were made under another policy wait for an operator, who learns of
-        each change of these."""
+        """Sync ACLs, and fail as with configs. Those that were made under another policy wait for
+        an operator, who learns of each change of these."""
         self._flow_worker.targets.kept_alike.sync_acls()
-        acls = self._flow_worker.targets.acls
-        if acls.left is None or acls.left == self._acls_left:
-            return
-        if acls.left:
-            self._event_log.incidents.open(
-                self.flow.name, LEFT, left_acls(self.flow.name, acls.left)
-            )
-        else:
-            self._event_log.incidents.close_kinds([self.flow.name], [LEFT])
-        self._acls_left = acls.left
+        acls, incidents = self._flow_worker.targets.acls, self._event_log.incidents
+        if acls.left is not None and acls.left != self._acls_left:
+            if acls.left:
+                incidents.open(self.flow.name, LEFT, left_acls(self.flow.name, acls.left))
+            else:
+                incidents.close_kinds([self.flow.name], [LEFT])
+            self._acls_left = acls.left
+        _check_alike(acls.refused)
 
     def _sync_groups(self) -> None:
         """Set positions of groups. While a command moves groups, this waits for the next turn. It
@@ -248,6 +251,14 @@ class ControlLoop:
             return self._incidents.failed(task.name, error)
         self._incidents.succeeded(task.name)
         return None
+
+
+def _check_alike(refused: Sequence[str]) -> None:
+    """Raise ReplicationError for what the two sides do not have alike, and why."""
+    if refused:
+        raise ReplicationError(
+            f"{len(refused)} are not as at the source, such as: {refused[0]}; `changes` has each"
+        )
 
 
 def beat_once(

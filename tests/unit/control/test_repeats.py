@@ -11,6 +11,15 @@ def test_the_same_refusal_is_told_once() -> None:
     assert refusals.is_news("b", "no")
 
 
+def test_what_stands_refused_is_said_of_what_is_asked() -> None:
+    refusals = RefusedChanges()
+    refusals.is_news("a", "no")
+    refusals.is_news("b", "nor this")
+    assert refusals.standing(["b", "c", "a"]) == ["nor this", "no"]
+    refusals.accepted("a")
+    assert refusals.standing(["a", "b"]) == ["nor this"]
+
+
 def test_what_was_refused_waits_and_is_then_tried_again() -> None:
     patient, hasty = RefusedChanges(retry_seconds=3600), RefusedChanges(retry_seconds=0)
     for refusals in (patient, hasty):
