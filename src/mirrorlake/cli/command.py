@@ -12,7 +12,7 @@ def command(
     context: typer.Context,
     name: str = typer.Argument(..., help="The command, such as plan."),
     arguments: str = typer.Argument(
-        "", help="Its options as one text, split as a POSIX shell would."
+        "", help="The options of the command, in one text that is split as by a POSIX shell."
     ),
 ) -> None:
     """Run a command whose options are one text, as a job's parameter is."""

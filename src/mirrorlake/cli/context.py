@@ -27,8 +27,8 @@ ENGINE = typer.Option(
     None,
     "--engine",
     metavar="spark|duckdb",
-    help="Who reads the tables. Default: DuckDB; for a catalog's own tables the file's SQL "
-    "warehouse, else DuckDB where their files are at hand, else Spark.",
+    help="The engine that reads the tables. Default: DuckDB; for a catalog's own tables the SQL "
+    "warehouse of the file, else DuckDB where their files are at hand, else Spark.",
 )
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 #: The default of -c, the topology file.

@@ -15,7 +15,9 @@ def dashboard(
     context: typer.Context,
     port: int = typer.Option(8765, min=0, max=65535, help="On 127.0.0.1; 0 is any free one."),
     refresh: float = typer.Option(10.0, min=1.0, help="Seconds between two reads of the lake."),
-    html: Path | None = typer.Option(None, help="Write one self-contained file instead, and end."),
+    html: Path | None = typer.Option(
+        None, help="Write one self-contained file instead of serving, and end."
+    ),
     no_open: bool = typer.Option(False, "--no-open", help="Do not open a browser."),
     engine: str | None = ENGINE,
 ) -> None:

@@ -12,7 +12,7 @@ from mirrorlake.cli.context import Context
 def demo(
     context: typer.Context,
     directory: Path = typer.Option(
-        Path("mirrorlake-demo"), help="Made afresh; everything lives there."
+        Path("mirrorlake-demo"), help="The folder of the demo; it is deleted and made again."
     ),
     records: int = typer.Option(60_000, min=1_000, help="Records to produce."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document at the end."),

@@ -27,7 +27,9 @@ def forget(
     source: str | None = typer.Option(
         None, "--from", help="The source cluster, where several have such a topic."
     ),
-    dry_run: bool = typer.Option(False, "--dry-run", help="Only count."),
+    dry_run: bool = typer.Option(
+        False, "--dry-run", help="Count the records that would be deleted, and change nothing."
+    ),
     yes: bool = typer.Option(False, "--yes", help="Delete without asking."),
     as_json: bool = AS_JSON,
 ) -> None:

@@ -16,7 +16,7 @@ FLOW = typer.Option(
     ..., "--flow", help="The flow, as source->target.", autocompletion=completion.FLOWS
 )
 GROUPS = typer.Option(
-    [], "--group", help="This group; may be given several times.", autocompletion=completion.GROUPS
+    [], "--group", help="The group; may be given several times.", autocompletion=completion.GROUPS
 )
 ALL_GROUPS = typer.Option(False, "--all-groups", help="All groups that the flow mirrors.")
 DRY_RUN = typer.Option(False, "--dry-run", help="Show what would be done, change nothing.")

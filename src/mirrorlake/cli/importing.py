@@ -24,14 +24,16 @@ def import_(
         help="mm2.properties, connectors as JSON, Strimzi's resource, or MirrorMaker 1's.",
     ),
     output: Path | None = typer.Option(
-        None, "-o", "--output", help="Write the topology here, not to stdout."
+        None, "-o", "--output", help="Write the topology to this file instead of stdout."
     ),
     force: bool = typer.Option(False, "--force", help="Overwrite files that are there."),
     kubernetes: Path | None = typer.Option(
         None, "--kubernetes", metavar="DIR", help="Write the manifests of a pod here, with it."
     ),
     beside: bool = typer.Option(
-        False, "--beside", help="To run beside MirrorMaker 2, under other names."
+        False,
+        "--beside",
+        help="Write a file for a run beside MirrorMaker 2, with other names of topics.",
     ),
     whitelist: str | None = typer.Option(
         None, "--whitelist", "--include", help="MirrorMaker 1: its topics."

@@ -29,10 +29,10 @@ def init(
         [], metavar="KEY=VALUE", help="The same of the target."
     ),
     topics: str | None = typer.Option(
-        None, help="Regular expressions of whole names, with commas between them."
+        None, help="Regular expressions of whole names, separated by commas."
     ),
-    source_name: str = typer.Option("source", help="What the file calls the source."),
-    target_name: str = typer.Option("target", help="What the file calls the target."),
+    source_name: str = typer.Option("source", help="The alias of the source in the file."),
+    target_name: str = typer.Option("target", help="The alias of the target in the file."),
     output: Path | None = typer.Option(
         None, "-o", "--output", help="The file to write. Default: the one of -c."
     ),

@@ -24,7 +24,7 @@ app = typer.Typer(no_args_is_help=True, help="Embedded Kafka clusters for develo
 def up(
     context: typer.Context,
     name: list[str] = typer.Option(
-        ["east", "west"], help="A cluster's alias; several times for several."
+        ["east", "west"], help="The alias of a cluster; may be given several times."
     ),
     brokers: int = typer.Option(1, min=1, help="Brokers of each cluster."),
     directory: Path = DIRECTORY,

@@ -71,7 +71,7 @@ def _print_version(wanted: bool) -> None:
 def options(
     context: typer.Context,
     config: Path = typer.Option(TOPOLOGY_FILE, "-c", "--config", help="The topology file."),
-    verbose: bool = typer.Option(False, "-v", "--verbose", help="Say more on stderr."),
+    verbose: bool = typer.Option(False, "-v", "--verbose", help="Log more on stderr."),
     _version: bool = typer.Option(
         False, "--version", is_eager=True, callback=_print_version, help="Print the version."
     ),

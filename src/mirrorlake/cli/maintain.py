@@ -19,7 +19,7 @@ def maintain(
         None, min=1, help="Keep files that no version needs for this many hours."
     ),
     dry_run: bool = typer.Option(
-        False, "--dry-run", help="Say what would be deleted, and change nothing."
+        False, "--dry-run", help="Show what would be deleted, and change nothing."
     ),
     as_json: bool = AS_JSON,
 ) -> None:

@@ -16,7 +16,7 @@ def migrate(
         ..., help="The flow, as source->target.", autocompletion=completion.FLOWS
     ),
     topics: str = typer.Option(
-        ..., metavar="REGEX", help="The wave: whole names of source topics."
+        ..., metavar="REGEX", help="The topics of this wave: whole names, as at the source."
     ),
     groups: str = typer.Option(".*", metavar="REGEX", help="Only groups of these whole names."),
     copies: str = typer.Option(
@@ -30,7 +30,9 @@ def migrate(
         False, "--dry-run", help="Show what would be done, change nothing."
     ),
     inexact: bool = typer.Option(
-        False, "--inexact", help="Move what is not exact too: some records are read again."
+        False,
+        "--inexact",
+        help="Also move positions that are not exact: some records are read again.",
     ),
     engine: str | None = ENGINE,
     as_json: bool = AS_JSON,

@@ -23,7 +23,7 @@ def replay(
         None, help="A condition in Spark's SQL about columns of `records`."
     ),
     to: str | None = typer.Option(
-        None, metavar="TOPIC", help="The topic that gets them; made if missing."
+        None, metavar="TOPIC", help="The topic to write to; it is created if missing."
     ),
     parked: bool = typer.Option(
         False, "--parked", help="Send parked records to their flows' own topics instead."
@@ -34,13 +34,13 @@ def replay(
     source: str | None = typer.Option(
         None, "--from", metavar="CLUSTER", help="The cluster that they were read from."
     ),
-    cluster: str | None = typer.Option(None, help="The cluster that gets them."),
+    cluster: str | None = typer.Option(None, help="The cluster to write to."),
     max_records: int | None = typer.Option(
-        None, help="Only the first ones, by partition and offset."
+        None, help="Send at most so many records, the first by partition and offset."
     ),
     rate: int | None = typer.Option(None, help="At most so many records a second, on average."),
     into_mirror: bool = typer.Option(
-        False, "--into-mirror", help="Let --to be a topic that a flow writes to."
+        False, "--into-mirror", help="Allow --to to be a topic that a flow writes to."
     ),
     start_over: bool = typer.Option(
         False, "--start-over", help="Start over, though the same replay has not ended."
@@ -49,7 +49,7 @@ def replay(
         False, "--private", help="Keep the condition out of the lake's tables."
     ),
     dry_run: bool = typer.Option(
-        False, "--dry-run", help="Say how many, show five, and do nothing."
+        False, "--dry-run", help="Count the records, show five of them, and send none."
     ),
     as_json: bool = AS_JSON,
 ) -> None:

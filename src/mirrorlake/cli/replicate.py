@@ -23,10 +23,12 @@ def run(
     ),
     once: bool = typer.Option(False, "--once", help="End at the end offsets seen at the start."),
     wait_for_config: bool = typer.Option(
-        False, "--wait-for-config", help="Wait for the topology file where it is not there yet."
+        False, "--wait-for-config", help="Wait until the topology file is there."
     ),
     register: bool = typer.Option(
-        False, "--register", help="Before, do what `mirrorlake register` does."
+        False,
+        "--register",
+        help="Register the tables in the catalog first, as `mirrorlake register` does.",
     ),
     reader: str = typer.Option(
         "auto", help="How tasks read the stage: auto, files or rows.", hidden=True

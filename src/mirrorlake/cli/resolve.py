@@ -26,7 +26,9 @@ def resolve(
     ),
     partition: int | None = typer.Option(None, help="Only incidents of this partition."),
     kind: str | None = typer.Option(None, help="Only incidents of this kind."),
-    choice: str | None = typer.Option(None, help="What to do; without it, incidents are listed."),
+    choice: str | None = typer.Option(
+        None, help="The decision; without it, open incidents are listed."
+    ),
     engine: str | None = ENGINE,
     as_json: bool = AS_JSON,
 ) -> None:

@@ -18,13 +18,13 @@ def restore(
     topic: list[str] = typer.Option(
         [],
         metavar="PATTERN",
-        help="Only topics of this name, a pattern.",
+        help="Only topics whose name matches this pattern.",
         autocompletion=completion.TOPICS,
     ),
     as_of: str | None = typer.Option(
         None,
         metavar="TIME",
-        help="As they were then, as 2026-11-21T03:12:00 (UTC, or with a zone).",
+        help="Restore what was there at this time, as 2026-11-21T03:12:00 (UTC, or with a zone).",
     ),
     as_of_offset: list[str] = typer.Option(
         [],
@@ -35,10 +35,10 @@ def restore(
         "",
         "--with",
         metavar="WHAT",
-        help="What else: configs, acls, groups, or some of them with commas.",
+        help="What to restore beside records: configs, acls, groups, separated by commas.",
     ),
     rename: str = typer.Option(
-        "identity", metavar="POLICY", help="How they are named, as a flow's policy."
+        "identity", metavar="POLICY", help="The policy by which the topics are named, as in a flow."
     ),
     compacted: bool = typer.Option(
         False, "--compacted", help="Only the last value of each key of a partition."
@@ -47,7 +47,7 @@ def restore(
         False, "--start-over", help="Start over although the same restore has not ended."
     ),
     dry_run: bool = typer.Option(
-        False, "--dry-run", help="Say what would be done, and do nothing."
+        False, "--dry-run", help="Show what would be done, and change nothing."
     ),
     as_json: bool = AS_JSON,
 ) -> None:

@@ -21,10 +21,10 @@ def trace(
     partition: int | None = typer.Option(None),
     offset: int | None = typer.Option(None, help="The record's own offset."),
     key: str | None = typer.Option(
-        None, help="Instead: the newest record with this key, as text or 0x…."
+        None, help="Trace the newest record with this key, text or 0x…, instead of an offset."
     ),
     since: str | None = typer.Option(
-        None, help="With --key: only records written since, as 2026-11-21."
+        None, help="With --key: only records written since this time, such as 2026-11-21."
     ),
     reverse: bool = typer.Option(
         False, "--reverse", help="Partition and offset are those at the target."

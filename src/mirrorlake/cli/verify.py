@@ -36,11 +36,11 @@ def verify(
         None, metavar="A:B", help="Only source offsets A to B, inclusive."
     ),
     sample: str | None = typer.Option(
-        None, metavar="1%", help="Only a part, the same one each time."
+        None, metavar="1%", help="Compare only a part of the records, the same part each time."
     ),
-    again: bool = typer.Option(False, "--again", help="Compare what is proven already, too."),
+    again: bool = typer.Option(False, "--again", help="Compare again what is already proven."),
     watch: bool = typer.Option(
-        False, "--watch", help="Follow what arrives meanwhile, until Ctrl-C."
+        False, "--watch", help="Go on comparing what arrives, until Ctrl-C."
     ),
     max_mb_per_s: float | None = typer.Option(
         None, help="Read at most this much from each cluster."
@@ -89,7 +89,9 @@ def _show(shared: Context, verified: "Verified") -> None:
         rows = ((*_stretch(row), row["reason"], row["detail"]) for row in verified.not_compared)
         print_table(shared.out, *_STRETCH, "not compared", "why", rows=rows)
     for reason, count in verified.excused.items():
-        shared.out.print(f"{count:,} records are excused: {reason} (docs/trust.md says what that is)")
+        shared.out.print(
+            f"{count:,} records are excused: {reason} (docs/trust.md says what that is)"
+        )
     for sentence in verified.cut_sentences:
         shared.out.print(sentence)
     shared.out.print(_line(verified))
