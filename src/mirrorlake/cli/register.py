@@ -17,10 +17,10 @@ def register(context: typer.Context, as_json: bool = AS_JSON) -> None:
     """
     shared: Context = context.obj
     document = shared.lake.register().to_dict()
-    shared.end(document, as_json, lambda: shared.say(_told(document)))
+    shared.end(document, as_json, lambda: shared.say(_sentence(document)))
 
 
-def _told(document: dict[str, Any]) -> str:
+def _sentence(document: dict[str, Any]) -> str:
     schema = f"{document['catalog']}.{document['schema']}"
     if document["path"] is None:
         return f"the tables are those of {schema} itself: there is nothing to register"

@@ -1,10 +1,10 @@
 """How often an idle lake is written to and read. Pure.
 
 On a disk that costs next to nothing. In a catalog's own tables each commit takes Spark most of a
-second of a core, and a batch of heartbeats alone makes four. In an object store each request has a price, a PUT or LIST
-about twelve times that of a GET (docs/cost.md, "Requests of an object store"). So there, rows
-without news are written only every `lake.idle_seconds`, and changes by other processes are looked
-for less often. All intervals with this reason are in this module.
+second of a core, and a batch of heartbeats alone makes four. In an object store each request has a
+price, a PUT or LIST about twelve times that of a GET (docs/cost.md, "Requests of an object store").
+So there, rows without news are written only every `lake.idle_seconds`, and changes by other
+processes are looked for less often. All intervals with this reason are in this module.
 """
 
 from collections.abc import Iterable

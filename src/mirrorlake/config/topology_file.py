@@ -175,7 +175,7 @@ def _kind_of(value: object) -> str:
 def _where(error: Exception) -> str:
     if isinstance(error, yaml.MarkedYAMLError):
         mark, problem = error.problem_mark or error.context_mark, str(error.problem)
-        hints = (f"; {hint}" for said, hint in _HINTS.items() if said in problem)
+        hints = (f"; {hint}" for text, hint in _HINTS.items() if text in problem)
         problem += next(hints, "")
         return f" in line {mark.line + 1}: {problem}" if mark else f": {problem}"
     return f": {first_line(error)}"

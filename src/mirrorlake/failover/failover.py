@@ -172,14 +172,14 @@ def _planned(
         for key, (checkpoint, _) in newest_checkpoints(route.lake, route.flow.name).items()
     }
     standings = mark_synced(inventory.standings, newest, route.reverse)
-    told: list[Standing] = []
-    untold: list[MoveResult] = []
+    movable: list[Standing] = []
+    unmoved: list[MoveResult] = []
     for standing in standings:
         if force or standing.checkpoint.target in starts:
-            told.append(standing)
+            movable.append(standing)
         else:
-            untold.append(MoveResult(standing, "failed", None, NOT_REPORTED))
-    return [*plan_moves(told, goals, errors, force), *untold], goals
+            unmoved.append(MoveResult(standing, "failed", None, NOT_REPORTED))
+    return [*plan_moves(movable, goals, errors, force), *unmoved], goals
 
 
 def carry_out(

@@ -104,8 +104,8 @@ class Checkpoint(InGeneration):
         if self.reason is None:  # true of nearly all, and each turn asks each
             return True
         own = self.own_reason
-        is_said = not (self.is_gone or self.is_behind_lost)
-        return is_said and (own is None or own.startswith(TRIMMED))
+        is_published = not (self.is_gone or self.is_behind_lost)
+        return is_published and (own is None or own.startswith(TRIMMED))
 
     @property
     def is_rewound(self) -> bool:

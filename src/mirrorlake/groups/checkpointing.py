@@ -74,7 +74,7 @@ class Checkpointing:
         self._source = connections.groups(flow.source)
         self._listed = ListedGroups(flow, self._source)
         self._left_out = LeftOutGroups(flow, self._lake, self._source, newest.running)
-        self._told = SplitPositions()
+        self._split = SplitPositions()
         self._committed: Mapping[GroupPartition, Committed] = {}
         #: The inputs of the last turn with nothing to write: a turn with equal inputs is skipped,
         #: however many positions there are.
@@ -116,17 +116,17 @@ class Checkpointing:
     def _changed(self, reported: GroupPositions) -> list[Checkpoint]:
         """The rows to write. A position in a topic that was made again lies in another log than the
         map's, until an operator lets a new generation begin."""
-        told, running = reported.positions, self._newest.running
-        topics = self._told.topics(told) - running.made_again()
+        by_group, running = reported.positions, self._newest.running
+        topics = self._split.topics(by_group) - running.made_again()
         mirrored = frozenset(topic for topic in topics if running.mirrors(topic))
-        self._newest.begin_generations(self._told.split(told, mirrored).places)
+        self._newest.begin_generations(self._split.split(by_group, mirrored).places)
         newest = self._newest.known()
         # Read before the translation: rows of a generation that ends meanwhile are discarded.
         generations = self._newest.generations(mirrored | self._newest.topics)
-        committed, _, elsewhere = self._told.split(told, mirrored & generations.keys())
+        committed, _, elsewhere = self._split.split(by_group, mirrored & generations.keys())
         self._committed = committed
-        all_told = told.keys() - reported.errors.keys()
-        seen = self._newest.revision, committed, generations, all_told, elsewhere
+        all_reported = by_group.keys() - reported.errors.keys()
+        seen = self._newest.revision, committed, generations, all_reported, elsewhere
         if seen == self._nothing_by:
             return []
         wanted = to_translate(committed, newest)
@@ -137,7 +137,7 @@ class Checkpointing:
                 target_generation=generations[row.topic],
                 generation=self._newest.landed[row.topic, row.partition],
             )
-            for row in plan_checkpoints(committed, translated, newest, all_told, elsewhere)
+            for row in plan_checkpoints(committed, translated, newest, all_reported, elsewhere)
             if row.topic in generations
         ]
         self._nothing_by = None if wanted or changed else seen

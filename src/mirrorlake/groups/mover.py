@@ -98,9 +98,9 @@ def target_groups(
         return {}, {}
     listing = admin.listing()
     unlisted = [group for group in wanted if group not in listing.states] if listing.errors else []
-    told, errors = _asked_of_coordinators(admin, unlisted, listing.errors)
+    answered, errors = _asked_of_coordinators(admin, unlisted, listing.errors)
     at_target = {
-        group: TargetGroup(listing.states.get(group, told.get(group)), {}, starts or {})
+        group: TargetGroup(listing.states.get(group, answered.get(group)), {}, starts or {})
         for group in wanted
         if group not in errors
     }

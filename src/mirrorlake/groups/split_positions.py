@@ -24,25 +24,25 @@ class SplitPositions:
     yields the same objects. For one thread."""
 
     def __init__(self) -> None:
-        self._told: PositionsOfGroups | None = None
+        self._last: PositionsOfGroups | None = None
         self._topics: frozenset[str] = frozenset()
         self._within: Set[str] = frozenset()
         self._split: Split | None = None
 
-    def topics(self, told: PositionsOfGroups) -> frozenset[str]:
+    def topics(self, reported: PositionsOfGroups) -> frozenset[str]:
         """The topics in which there are positions."""
-        if told != self._told:
-            self._told, self._split = told, None
-            self._topics = frozenset(key[0] for positions in told.values() for key in positions)
+        if reported != self._last:
+            self._last, self._split = reported, None
+            self._topics = frozenset(key[0] for positions in reported.values() for key in positions)
         return self._topics
 
-    def split(self, told: PositionsOfGroups, topics: Set[str]) -> Split:
+    def split(self, reported: PositionsOfGroups, topics: Set[str]) -> Split:
         """Split positions by whether they are in these topics."""
-        self.topics(told)
+        self.topics(reported)
         if self._split is None or topics != self._within:
             everything = {
                 (group, *place): position
-                for group, positions in told.items()
+                for group, positions in reported.items()
                 for place, position in positions.items()
             }
             committed = {key: at for key, at in everything.items() if key[1] in topics}

@@ -43,7 +43,7 @@ def read_groups(route: Route, named: Sequence[str] | None) -> dict[str, Any]:
         admin = connections.admin(flow.target)
         known.target_ends = logs.ends(admin, targets)
         hasty = _uncommitted(admin, known.reported, known.target_ends)
-    known.not_told = targets - known.target_ends.keys()
+    known.unreported_ends = targets - known.target_ends.keys()
     newest = newest_checkpoints(lake, flow.name)
     known.newest = {key: checkpoint for key, (checkpoint, _) in newest.items()}
     return {
@@ -77,7 +77,7 @@ class _Known:
     target_ends: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     newest: Mapping[GroupPartition, Checkpoint] = field(default_factory=dict)
     #: Target partitions of which the target reports nothing.
-    not_told: Collection[TopicAndPartition] = ()
+    unreported_ends: Collection[TopicAndPartition] = ()
 
 
 def _row(inventory: GroupInventory, standing: Standing, known: _Known) -> dict[str, Any]:
@@ -98,13 +98,13 @@ def _row(inventory: GroupInventory, standing: Standing, known: _Known) -> dict[s
         "target_state": known.listing.states.get(checkpoint.group_id),
         "target_position": position,
         "target_lag": _lag(known.target_ends.get(checkpoint.target), position),
-        "exact": standing.is_whole and checkpoint.target not in known.not_told,
+        "exact": standing.is_whole and checkpoint.target not in known.unreported_ends,
         "read_again_at_most": standing.again,
         "gone_at_most": standing.gone,
         "seen_at": standing.since,
         "synced": noted is not None and noted.synced,
         "reason": NOT_REPORTED
-        if checkpoint.target in known.not_told
+        if checkpoint.target in known.unreported_ends
         else _reason(noted, position) or checkpoint.reason,
     }
 

@@ -241,10 +241,10 @@ class ClusterAdmin:
         for name, topic in answers.items():
             if not isinstance(topic, KafkaError):
                 identities[name] = TopicIdentity(str(topic.topic_id), len(topic.partitions))
-            elif (told := access.undescribed(topic)) == access.GONE:
+            elif (answer := access.undescribed(topic)) == access.GONE:
                 missing.add(name)
-            elif told.error is not None:
-                odd[name] = told.error
+            elif answer.error is not None:
+                odd[name] = answer.error
         return identities, frozenset(missing), odd
 
 

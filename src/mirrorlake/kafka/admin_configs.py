@@ -86,8 +86,8 @@ def _configs_of(
             answers = describer.configs(topics, ANSWER_SECONDS)
         except KafkaException as raised:
             raise _unreachable(admin, raised.args[0]) from raised
-        for topic, told in answers.items():
-            yield topic, told if isinstance(told, KafkaError) else _read(told)
+        for topic, answer in answers.items():
+            yield topic, answer if isinstance(answer, KafkaError) else _read(answer)
         return
     resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
     for resource, future in _send(admin.client.describe_configs, resources):
@@ -214,9 +214,9 @@ def _origin(source: int, is_default: bool) -> Origin:
 
 
 @lru_cache(_KEPT)
-def _read(told: bytes) -> TopicConfigs:
+def _read(answer: bytes) -> TopicConfigs:
     """The configs of one topic, in the form of `Describer.configs`."""
-    parts = told.split(b"\0")
+    parts = answer.split(b"\0")
     return {
         sys.intern(first[2:].decode()): _value_of(value.decode(), first[0] - TEXT, first[1] - TEXT)
         for first, value in zip(parts[0::2], parts[1::2], strict=False)

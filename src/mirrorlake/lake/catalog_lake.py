@@ -188,7 +188,7 @@ class CatalogLake(Lake):
         changed = changed.cast(rows.schema)
         filled = self.spark.createDataFrame(changed).coalesce(1)
         self.retrying(lambda: self._numbered(filled, change.table, *_FIRST_ROWS))
-        return files.rows_of(change.table).equals(changed)
+        return bool(files.rows_of(change.table).equals(changed))
 
     def upkeep(self, table: str) -> TableUpkeep:
         """See `Lake.upkeep`: by Spark."""

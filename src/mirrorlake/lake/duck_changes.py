@@ -26,14 +26,14 @@ class RowChange:
     """A MERGE or UPDATE."""
 
     def __init__(self, text: str, args: Mapping[str, object], frames: Mapping[str, Frame]) -> None:
-        self._said = change_to_duckdb(with_frames(text, frames))
+        self._query = change_to_duckdb(with_frames(text, frames))
         self._args = args
         self._frames = frames
 
     @property
     def table(self) -> str:
         """The table that it changes."""
-        return self._said.table
+        return self._query.table
 
     def applied_to(self, rows: pa.Table) -> pa.Table | None:
         """The rows of the table after the change; None where it changes none."""
@@ -44,8 +44,8 @@ class RowChange:
             connection.execute(f'CREATE TABLE "{self.table}" AS SELECT * FROM as_it_was')
             for name, frame in self._frames.items():
                 give(connection, name, frame)
-            given = {name: self._args[name] for name in self._said.parameters & self._args.keys()}
-            (count,) = connection.execute(self._said.text, given).fetchone() or (0,)
+            given = {name: self._args[name] for name in self._query.parameters & self._args.keys()}
+            (count,) = connection.execute(self._query.text, given).fetchone() or (0,)
             if not count:
                 return None
             return connection.sql(f'SELECT * FROM "{self.table}"').to_arrow_table()

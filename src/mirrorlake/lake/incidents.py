@@ -133,10 +133,10 @@ class Incidents:
             # an earlier version that altered a catalog's view left the column out
             named = "target_topic" in open_rows.columns
             known = {_dedup_key(row, named) for row in open_rows}
-            by_said: dict[tuple[object, ...], dict[str, object]] = {}
+            by_key: dict[tuple[object, ...], dict[str, object]] = {}
             for row in rows:
-                by_said.setdefault(_dedup_key(row, named), row)
-            fresh = [row for said, row in by_said.items() if said not in known]
+                by_key.setdefault(_dedup_key(row, named), row)
+            fresh = [row for row_key, row in by_key.items() if row_key not in known]
             if fresh:
                 # as of the same reading as the open ones
                 now = next_time(self._lake.reader, "newest_incident")
@@ -290,8 +290,10 @@ def _dedup_key(row: Mapping[str, Any], named: bool) -> tuple[object, ...]:
     rows have names (`named`), from one about another name."""
     # an earlier version's view lacks this column, too
     key, of_target = key_of(row), row.get("target_generation") or 0
-    said = *key, of_target, row["target_topic"] if named else None
-    return (*said, row["first_offset"], row["last_offset"]) if key.kind in _OF_OFFSETS else said
+    row_key = *key, of_target, row["target_topic"] if named else None
+    return (
+        (*row_key, row["first_offset"], row["last_offset"]) if key.kind in _OF_OFFSETS else row_key
+    )
 
 
 def _row(incident: Incident) -> dict[str, object]:

@@ -138,8 +138,8 @@ class LandingIncidents:
         """Those of some topics whose deletion was reported, matched by Kafka's topic ids; earlier
         versions did not note an id."""
         changes = self._event_log.history(flow, "topic") if topics else ()
-        told = {(change.resource, change.before) for change in changes if change.outcome == "gone"}
-        return {topic for topic in topics if {(topic, ids.get(topic)), (topic, None)} & told}
+        gone = {(change.resource, change.before) for change in changes if change.outcome == "gone"}
+        return {topic for topic in topics if {(topic, ids.get(topic)), (topic, None)} & gone}
 
 
 def _concerned(flows: FlowSelections, topic: str) -> list[str]:

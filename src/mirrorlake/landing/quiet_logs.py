@@ -20,7 +20,7 @@ ALL_SECONDS, SOON_SECONDS = 10.0, 2.0
 QUIET_SECONDS = 10.0
 #: A watch that works reports a log that moves at once. If it has not, this many seconds after
 #: asking found the move, then only markers came, or it is deaf.
-UNTOLD_SECONDS = 5.0
+UNREPORTED_SECONDS = 5.0
 
 
 class QuietLogs:
@@ -39,7 +39,7 @@ class QuietLogs:
         self._moved: dict[TopicAndPartition, float] = {}
         self._given: dict[TopicAndPartition, float] = {}
         #: Logs that were left to the watch and were found to have moved, since when.
-        self._untold: dict[TopicAndPartition, float] = {}
+        self._unreported: dict[TopicAndPartition, float] = {}
         self._all_asked = float("-inf")
         #: Whether the watch has reported a log since all were asked.
         self._has_reported = False
@@ -48,14 +48,14 @@ class QuietLogs:
         self,
         now: float,
         logs: Collection[TopicAndPartition],
-        told: Collection[TopicAndPartition],
+        reported: Collection[TopicAndPartition],
     ) -> Collection[TopicAndPartition]:
-        """Those of `logs`, which never change, that are to be asked for now; `told` are those that
-        the watch has reported, and no longer watches."""
-        for key in told:
+        """Those of `logs`, which never change, that are to be asked for now. The watch has
+        `reported` some, and no longer watches these."""
+        for key in reported:
             self._note_moved(key, now)
-            self._untold.pop(key, None)
-        self._has_reported = self._has_reported or bool(told)
+            self._unreported.pop(key, None)
+        self._has_reported = self._has_reported or bool(reported)
         # A fetch is answered with the first record, so of many logs that begin it reports few.
         seconds = SOON_SECONDS if self._has_reported else spread(ALL_SECONDS, len(logs))
         if now - self._all_asked >= seconds:
@@ -63,9 +63,9 @@ class QuietLogs:
             return logs
         return [*self._moved, *self._given]
 
-    def untold(self, now: float) -> int:
+    def unreported(self, now: float) -> int:
         """How many logs have moved lately without the report that the watch should have given."""
-        return sum(now - since >= UNTOLD_SECONDS for since in self._untold.values())
+        return sum(now - since >= UNREPORTED_SECONDS for since in self._unreported.values())
 
     def answered(
         self,
@@ -85,7 +85,7 @@ class QuietLogs:
                 continue
             self.ends[key] = end
             if before is not None and end > before and self._is_watched(key):
-                self._untold[key] = now
+                self._unreported[key] = now
             if end != reached[key] or before not in (None, end):
                 self._note_moved(key, now)
                 continue
@@ -96,7 +96,7 @@ class QuietLogs:
                 del self._given[key]
         for key in to_watch:
             self._moved.pop(key, None)
-            self._untold.pop(key, None)
+            self._unreported.pop(key, None)
             self._given[key] = now
         return to_watch
 

@@ -90,12 +90,12 @@ class SourceEnds:
             return self._asked(reached)
         now = time.monotonic()
         asked = self._quiet.due(now, reached, self._watch.moved())
-        if now - self._deaf_from >= _DEAF_SECONDS and (untold := self._quiet.untold(now)):
+        if now - self._deaf_from >= _DEAF_SECONDS and (unreported := self._quiet.unreported(now)):
             logger.log(
                 logging.WARNING if math.isinf(self._deaf_from) else logging.INFO,
                 "%d logs of cluster %s moved, and their watch told of none of them, as where only "
                 "markers come; another one is opened",
-                untold,
+                unreported,
                 self._admin.alias,
             )
             self._deaf_from = now

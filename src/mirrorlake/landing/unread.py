@@ -50,7 +50,7 @@ class UnreadOffsets:
         self._stage = stage
         self._incidents = incidents
         #: The first error that operators saw, if any.
-        self.told: MirrorlakeError | None = None
+        self.reported: MirrorlakeError | None = None
 
     def make_up(
         self,
@@ -80,7 +80,7 @@ class UnreadOffsets:
             gaps = _gaps(ranges, unknown, missing)
             if gaps:
                 news = self._incidents.gaps(gaps, flows)
-                self.told = self.told or news
+                self.reported = self.reported or news
                 failpoints.reached("gap-noted")
             if missing:
                 occasion = f"what was left by {' '.join(query.name for query in left)}"

@@ -121,7 +121,7 @@ class LandingWorker:
     def error(self) -> MirrorlakeError | None:
         """The error that ended landing, or that topics wait for a decision; at the end of a run
         with `once`, also records that flows may lack because they had gone on behind a gap."""
-        return self.thread.error or self._waiting or (self._unread.told if self._once else None)
+        return self.thread.error or self._waiting or (self._unread.reported if self._once else None)
 
     def covered(self) -> dict[TopicAndPartition, int]:
         """How far each partition was landed: end offsets, transaction markers included."""

@@ -107,8 +107,8 @@ class Internals:
         if self._given is not None:
             return self._given
         start, progress = self._start, self.progress
-        told = progress is None or (start is not None and start.began is not None)
-        with nullcontext() if told or progress is None else progress.phase("starting Spark"):
+        is_shown = progress is None or (start is not None and start.began is not None)
+        with nullcontext() if is_shown or progress is None else progress.phase("starting Spark"):
             return self._opened() if start is None else start.session()
 
     @property

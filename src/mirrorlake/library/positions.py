@@ -43,7 +43,7 @@ class Positions(Opened):
         reader = self.internals.reader
         there = translate(reader, flow, topic, partition, offset, reverse=reverse)
         asked = (topic, partition, offset)
-        return _told(reader, flow, {asked: there}, reverse)[asked]
+        return _answers(reader, flow, {asked: there}, reverse)[asked]
 
     def translate_all(
         self, flow: str, positions: Iterable[TopicPartitionOffset], *, reverse: bool = False
@@ -65,7 +65,7 @@ class Positions(Opened):
         self._check(flow)
         self.internals.check_there()
         reader = self.internals.reader
-        return _told(reader, flow, translate_all(reader, flow, positions, reverse), reverse)
+        return _answers(reader, flow, translate_all(reader, flow, positions, reverse), reverse)
 
     def groups(self, flow: str, groups: Sequence[str] | None = None) -> Groups:
         """Return where consumer groups stand on both sides of a flow, and what a failover now would
@@ -194,7 +194,7 @@ class Positions(Opened):
             self.flows[flow]
 
 
-def _told(
+def _answers(
     reader: Reader,
     flow: str,
     translated: Mapping[TopicPartitionOffset, Translated],

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # modules that need Spark are imported where they are used
     from mirrorlake.produce.batch_report import BatchReport
     from mirrorlake.resend.cut import Moment
     from mirrorlake.resend.sender import SendOutcome
-    from mirrorlake.resend.steps import PlannedResend, Told
+    from mirrorlake.resend.steps import OnSent, PlannedResend
 
 #: Called after each batch with the number of records that this call has sent.
 ReportSent = Callable[[int], None]
@@ -105,9 +105,9 @@ class Resends(Opened):
         if dry_run:
             return planned_answer(replay.plan(EXAMPLES))
 
-        told = _answer_callback(answered, sent_answer)
+        on_sent = _answer_callback(answered, sent_answer)
         with stopping(stop) as ending, _in_a_sentence("the replay"):
-            planned, outcome = replay.run(ending, rate, _counting(report), told)
+            planned, outcome = replay.run(ending, rate, _counting(report), on_sent)
         return sent_answer(planned, outcome)
 
     def replay_parked(
@@ -254,9 +254,9 @@ class Resends(Opened):
             planned = restore.plan(cut)
             done, reached = restore.plan_extras(planned.resend), restore.reached(planned.resend)
             return with_extras(planned_answer(planned), done, reached)
-        told = _answer_callback(answered, answer)
+        on_sent = _answer_callback(answered, answer)
         with stopping(stop) as ending, _in_a_sentence("the restore"):
-            planned, outcome = restore.run(cut, ending, _counting(report), told)
+            planned, outcome = restore.run(cut, ending, _counting(report), on_sent)
         return answer(planned, outcome)
 
 
@@ -276,14 +276,14 @@ def _in_a_sentence(what: str) -> Iterator[None]:
 def _answer_callback(
     answered: Callable[[Resent], None] | None,
     answer: "Callable[[PlannedResend, SendOutcome], Resent]",
-) -> "Told":
+) -> "OnSent":
     """Wrap `answered` so that it gets the answer."""
 
-    def told(planned: "PlannedResend", outcome: "SendOutcome") -> None:
+    def on_sent(planned: "PlannedResend", outcome: "SendOutcome") -> None:
         if answered is not None:
             answered(answer(planned, outcome))
 
-    return told
+    return on_sent
 
 
 def _check_rate(rate: int | None) -> None:

@@ -64,12 +64,12 @@ class _Sender:
         self._facts, self._bound = facts, bound
         self._since, self._resource = time_ns(), _resource()
         self._fails = False
-        self._said = _Said()
-        logging.getLogger(type(exporter).__module__).addFilter(self._said)
+        self._warnings = _KeptWarnings()
+        logging.getLogger(type(exporter).__module__).addFilter(self._warnings)
 
     def send(self) -> None:
         """Send the current values."""
-        self._said.lines.clear()
+        self._warnings.lines.clear()
         try:
             data = _exported(self._resource, self._known(), self._since)
             sent = self._exporter.export(data).name == "SUCCESS"
@@ -77,7 +77,7 @@ class _Sender:
             logger.exception("metrics could not be sent to %s", self._endpoint)
             return
         if not sent and not self._fails:
-            why = next(iter(self._said.lines), "it does not say why")
+            why = next(iter(self._warnings.lines), "it does not say why")
             logger.warning("metrics could not be sent to %s: %s", self._endpoint, why)
         if sent and self._fails:
             logger.warning("metrics are sent to %s again", self._endpoint)
@@ -92,13 +92,13 @@ class _Sender:
             self.send()
         self._exporter.shutdown()
         thread.join(1.0)
-        logging.getLogger(type(self._exporter).__module__).removeFilter(self._said)
+        logging.getLogger(type(self._exporter).__module__).removeFilter(self._warnings)
 
     def _known(self) -> list[Family]:
         return [one for one in families(self._facts(), self._bound) if one.series]
 
 
-class _Said(logging.Filter):
+class _KeptWarnings(logging.Filter):
     """Captures what the exporter logs: several lines per failure, the first with the reason."""
 
     def __init__(self) -> None:

@@ -83,7 +83,7 @@ class InternalTopic:
         self._producer: Producer | None = None
         self._ready = False
         self._topic_id: str | None = None
-        self._untold: TopicInfo | None = None  # created, but `made` was not called yet
+        self._unreported: TopicInfo | None = None  # created, but `made` was not called yet
         self._lock = threading.Lock()
 
     def replaced(self) -> bool:
@@ -119,11 +119,11 @@ class InternalTopic:
                 if self._making is not None:
                     self._making(self.alias, topic)
                 self._admin.create_topics([topic])
-                self._topic_id, self._untold = None, topic
-            made = self._untold is not None
-            if self._untold is not None:
-                self._made(self.alias, self._untold)
-            self._untold, self._ready = None, True
+                self._topic_id, self._unreported = None, topic
+            made = self._unreported is not None
+            if self._unreported is not None:
+                self._made(self.alias, self._unreported)
+            self._unreported, self._ready = None, True
             return made
 
     def missing(self) -> TopicInfo | None:

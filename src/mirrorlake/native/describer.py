@@ -52,7 +52,7 @@ class Describer:
         # errors of the cluster are reported by the client that is used beside it
         self._handle = self._library.client(PRODUCER, {**settings, "log_level": 0})
         self._offsets = OffsetAsker(self._library, self._handle)
-        self._told: tuple[tuple[bytes, str], Layout] | None = None
+        self._last_content: tuple[tuple[bytes, str], Layout] | None = None
         # Not when the process ends, which would wait for silent brokers.
         weakref.finalize(self, self._offsets.end).atexit = False
 
@@ -134,7 +134,7 @@ class Describer:
         if code := lib.metadata(self._handle, 1, None, C.byref(answer), milliseconds):
             raise KafkaException(KafkaError(code))
         try:
-            names_from, before = C.c_int64(), self._told
+            names_from, before = C.c_int64(), self._last_content
             room = C.create_string_buffer(len(before[0][0]) if before else _ROOM)
             size = lib.metadata_bytes(answer, room, len(room), C.byref(names_from))
             if size > len(room):
@@ -142,9 +142,12 @@ class Describer:
                 lib.metadata_bytes(answer, room, size, C.byref(names_from))
         finally:
             lib.metadata_destroy(answer)
-        told = C.string_at(room, size), self._cluster_id()
-        if before is None or told != before[0]:
-            before = self._told = told, layout_of(told[0], names_from.value, told[1])
+        content = C.string_at(room, size), self._cluster_id()
+        if before is None or content != before[0]:
+            before = self._last_content = (
+                content,
+                layout_of(content[0], names_from.value, content[1]),
+            )
         return before[1]
 
     def _cluster_id(self) -> str:

@@ -23,10 +23,10 @@ class Layout(NamedTuple):
     topics: Mapping[str, TopicLayout]
 
 
-def layout_of(told: bytes, names_from: int, cluster_id: str) -> Layout:
+def layout_of(answer: bytes, names_from: int, cluster_id: str) -> Layout:
     """Parse the result of `metadata_bytes` of records.c."""
-    numbers = iter(np.frombuffer(told, np.int32, names_from // 4).tolist())
-    names = iter(told[names_from:].split(b"\0"))
+    numbers = iter(np.frombuffer(answer, np.int32, names_from // 4).tolist())
+    names = iter(answer[names_from:].split(b"\0"))
     brokers = [(next(numbers), next(numbers)) for _ in range(next(numbers))]
     topics = list[TopicLayout]()
     for _ in range(next(numbers)):

@@ -38,12 +38,12 @@ class _Question:
         self.future.set_running_or_notify_cancel()
         self._names = (C.c_char_p * len(keys))(*(_encoded(topic) for topic, _ in keys))
         self._numbers = np.array([number for _, number in keys], np.int32)
-        self._told = np.full((len(keys), 4), _UNANSWERED, np.int64)
+        self._answers = np.full((len(keys), 4), _UNANSWERED, np.int64)
         self.asked = Asked(
             C.addressof(self._names),
             self._numbers.ctypes.data,
             len(keys),
-            self._told.ctypes.data,
+            self._answers.ctypes.data,
         )
 
     def answer(self, lib: Library, event: int) -> OffsetAnswers:
@@ -63,7 +63,7 @@ class _Question:
             slots.ctypes.data,
             len(slots) - 1,
         )
-        return OffsetAnswers(self.keys, *self._told.T.tolist())
+        return OffsetAnswers(self.keys, *self._answers.T.tolist())
 
 
 class OffsetAsker:

@@ -30,13 +30,12 @@ from mirrorlake.resend.configs import ConfigsPlanned, Restored, plan_restored
 from mirrorlake.resend.cut import RestoredGenerations
 from mirrorlake.resend.groups import moved_before, plan_groups, restore_groups, standings
 from mirrorlake.resend.note import Resend
+from mirrorlake.resend.removed import NAMED
 from mirrorlake.resend.topics import KEPT
 
 #: The values of `--with`.
 CONFIGS, ACLS, GROUPS = "configs", "acls", "groups"
 ALL = (CONFIGS, ACLS, GROUPS)
-#: How many partitions a sentence names.
-_NAMED = 5
 #: Why a position is not moved.
 LACKING = "the restored topic has no such partition; add partitions, and run this again"
 
@@ -209,7 +208,7 @@ class Extras:
             if topic in resend.names and (is_lost or not known):
                 places[group].append(f"{topic}-{partition}")
         return [
-            f"positions of group {group} in {some_of(names, _NAMED)} are not restored: the lake "
+            f"positions of group {group} in {some_of(names, NAMED)} are not restored: the lake "
             "does not know where it stood then, before its first checkpoint, or before what "
             "maintain.history_days keeps"
             for group, names in places.items()

@@ -66,8 +66,8 @@ def _parsed(where: str) -> exp.Expr:
     try:
         statements = parse(f"SELECT 1 FROM records WHERE {where}", dialect=Databricks)
     except (ParseError, TokenError) as error:
-        said = re.sub(r" for <class '.*?'>", "", first_line(error))  # sqlglot's name of a part
-        raise InputError(f"the predicate cannot be read: {said}") from error
+        reason = re.sub(r" for <class '.*?'>", "", first_line(error))  # sqlglot's name of a part
+        raise InputError(f"the predicate cannot be read: {reason}") from error
     tree = statements[0] if len(statements) == 1 else None
     others = [] if tree is None else [key for key, value in tree.args.items() if value]
     if not isinstance(tree, exp.Select) or set(others) - _PARTS:

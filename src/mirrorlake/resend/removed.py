@@ -9,7 +9,7 @@ from mirrorlake.resend.cut import StagedRanges
 from mirrorlake.resend.note import ResentTopic
 
 #: How many partitions a sentence names.
-_NAMED = 5
+NAMED = 5
 
 
 def not_in_stage(
@@ -20,7 +20,7 @@ def not_in_stage(
     may be `staged` again."""
     lacking = ((part.topic, [*_lacking(part, removals, staged)]) for part in parts)
     return [
-        f"{topic}: offsets {some_of(places, _NAMED, ' and of {} partitions more')} are not "
+        f"{topic}: offsets {some_of(places, NAMED, ' and of {} partitions more')} are not "
         "restored: `maintain` has deleted them from the stage, or landing began behind them"
         for topic, places in lacking
         if places

@@ -20,7 +20,7 @@ from mirrorlake.resend.matches import REPLAY_HEADER, Matches, builtin_functions,
 from mirrorlake.resend.note import Resend, ResentTopic, read_notes
 from mirrorlake.resend.predicate import check_predicate
 from mirrorlake.resend.sender import Sending, SendOutcome
-from mirrorlake.resend.steps import PlannedResend, Steps, Told
+from mirrorlake.resend.steps import OnSent, PlannedResend, Steps
 
 #: How many records a dry run shows.
 EXAMPLES = 5
@@ -122,7 +122,7 @@ class Replay:
         stop: threading.Event,
         rate: int | None,
         report: Callable[[BatchReport], None],
-        told: Told,
+        on_sent: OnSent,
     ) -> tuple[PlannedResend, SendOutcome]:
         """Send; continue where a kill ended the same replay. Raises InputError, LeaseTaken,
         ReplicationError."""
@@ -140,7 +140,7 @@ class Replay:
             )
             if asked.private and not planned.continued:
                 self._words.note(number, asked.where)
-            planned, outcome = self._steps.carry_out(planned, sending, stop, told=told)
+            planned, outcome = self._steps.carry_out(planned, sending, stop, on_sent=on_sent)
             self._words.delete_except(
                 {resend.id for resend in read_notes(self._lake.ask("resends", kind="replay"))}
             )

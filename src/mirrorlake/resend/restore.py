@@ -31,7 +31,7 @@ from mirrorlake.resend.extras import Extras, ExtrasDone
 from mirrorlake.resend.note import Resend, ResentTopic
 from mirrorlake.resend.removed import not_in_stage
 from mirrorlake.resend.sender import Sending, SendOutcome
-from mirrorlake.resend.steps import PlannedResend, Steps, Told
+from mirrorlake.resend.steps import OnSent, PlannedResend, Steps
 
 
 class Restore:
@@ -261,7 +261,7 @@ class Restore:
         cut: Callable[[], Moment],
         stop: threading.Event,
         report: Callable[[BatchReport], None],
-        told: Told,
+        on_sent: OnSent,
     ) -> tuple[PlannedResend, SendOutcome]:
         """Send; continue where a kill ended the same restore. Raises InputError, LeaseTaken,
         ReplicationError."""
@@ -269,12 +269,12 @@ class Restore:
             planned = self.plan(cut)
             rest = self._carry_out_extras
             if not (self._asked.compacted and planned.resend.ranges):
-                return self._steps.carry_out(planned, Sending(report=report), stop, rest, told)
+                return self._steps.carry_out(planned, Sending(report=report), stop, rest, on_sent)
             compaction = self._compaction(planned.resend.ranges)
             compaction.write()
             try:
                 sending = Sending(compaction.select, report=report)
-                return self._steps.carry_out(planned, sending, stop, rest, told)
+                return self._steps.carry_out(planned, sending, stop, rest, on_sent)
             finally:
                 compaction.forget()
 

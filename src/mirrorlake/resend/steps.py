@@ -34,7 +34,7 @@ class PlannedResend:
     warnings: tuple[str, ...] = ()
 
 
-Told = Callable[[PlannedResend, SendOutcome], None]
+OnSent = Callable[[PlannedResend, SendOutcome], None]
 """Hears what came of a resend of which all is sent."""
 
 
@@ -145,11 +145,11 @@ class Steps:
         sending: Sending,
         stop: threading.Event,
         rest: Callable[[Resend], ExtrasDone] = lambda _resend: ExtrasDone(),
-        told: Told = lambda _planned, _outcome: None,
+        on_sent: OnSent = lambda _planned, _outcome: None,
     ) -> tuple[PlannedResend, SendOutcome]:
-        """Make topics, note what is sent, send, do the rest, report the outcome by `told`, note the
-        end: each once, even if the process is killed. Until the end is noted, the same call reports
-        the outcome again and sends nothing."""
+        """Make topics, note what is sent, send, do the rest, call `on_sent` with the outcome, note
+        the end: each once, even if the process is killed. Until the end is noted, the same call
+        gives the outcome again and sends nothing."""
         resend = planned.resend if planned.continued else self._begin(planned)
         planned = replace(planned, resend=resend)
         outcome = Sender(self.deployment, self.stage, resend, sending).send(stop)
@@ -160,7 +160,7 @@ class Steps:
             outcome.complete = outcome.extras.complete
         if outcome.complete:
             outcome.unexplained = self._unexplained(resend, outcome.records)
-            told(planned, outcome)
+            on_sent(planned, outcome)
             failpoints.reached("resend-told")
             self.event_log.record(resend.name, resend.ended(outcome.records))
         return planned, outcome

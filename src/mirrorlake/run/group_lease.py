@@ -99,7 +99,7 @@ class GroupLease:
         self._live: LiveSettings[str | int | bool] | None = None
         self._thread: Worker | None = None
         self._joined_to_take = False
-        self._said: str | None = None
+        self._reported: str | None = None
         self._asked_at = 0.0
 
     @property
@@ -141,7 +141,7 @@ class GroupLease:
             assert self._thread is not None
             self._thread.ended.wait(POLL_SECONDS / 2)
         if not self.held:
-            standing = self._said or "is not known to be free"
+            standing = self._reported or "is not known to be free"
             self.release()
             raise LeaseTaken(f"{self.work} {standing}; stop that process, or let it do the work")
 
@@ -160,7 +160,7 @@ class GroupLease:
     @property
     def is_settled(self) -> bool:
         """Whether its holder is known, or this process waits until another one works."""
-        return self.held or self.held_elsewhere or self._said == _WAITS
+        return self.held or self.held_elsewhere or self._reported == _WAITS
 
     def _turn(self) -> float:
         """Poll the group; return how long to wait before the next turn, in seconds."""
@@ -230,12 +230,12 @@ class GroupLease:
             worker = member.worker()
             unknown = worker is None or worker == self._process
             self._say(f"is done by {'another process' if unknown else worker}")
-        elif self._said == _HERE:
+        elif self._reported == _HERE:
             self._say(_UNKNOWN)
 
     def _say(self, standing: str) -> None:
-        if standing != self._said:
-            self._said = standing
+        if standing != self._reported:
+            self._reported = standing
             also = "" if standing == _HERE else "; this one stands by"
             logger.warning("%s %s%s", self.work, standing, also)
 

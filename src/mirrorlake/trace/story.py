@@ -127,7 +127,7 @@ def _held_up(facts: Facts) -> Iterator[dict[str, Any]]:
     yield from sorted(causes, key=lambda cause: cause["since"] or datetime.min)
 
 
-def _item(what: str, since: datetime | None, until: datetime | None, text: str) -> dict[str, Any]:
+def _cause(what: str, since: datetime | None, until: datetime | None, text: str) -> dict[str, Any]:
     return {"what": what, "since": since, "until": until, "said": text}
 
 
@@ -141,13 +141,13 @@ def _pauses(facts: Facts) -> Iterator[dict[str, Any]]:
                     "the flow started for the first time in a week at least: its first sample "
                     f"is of {until:%H:%M:%S}"
                 )
-                yield _item("first start", since, min(until, facts.landed_at or until), text)
+                yield _cause("first start", since, min(until, facts.landed_at or until), text)
             else:
                 text = (
                     f"no process ran the flow for {duration(_ms(since, until) or 0)}: no sample "
                     "was taken"
                 )
-                yield _item("not running", since, until, text)
+                yield _cause("not running", since, until, text)
 
 
 def _incidents(facts: Facts) -> Iterator[dict[str, Any]]:
@@ -156,7 +156,7 @@ def _incidents(facts: Facts) -> Iterator[dict[str, Any]]:
             how = "still open" if row["resolved_at"] is None else f"closed: {row['resolution']}"
             own = ", which names this record" if covers(row, facts.place.offset) else ""
             text = f"{row['kind']}{own}: {row['detail'] or 'no detail'} ({how})"
-            yield _item("incident", row["at"], row["resolved_at"], text)
+            yield _cause("incident", row["at"], row["resolved_at"], text)
 
 
 def _meets(facts: Facts, row: FactRow) -> bool:
@@ -176,7 +176,7 @@ def _edits(facts: Facts) -> Iterator[dict[str, Any]]:
         what = "the topology file was edited" if edited else f"{row['kind']} of {row['resource']}"
         shape = f" ({row['before'] or 'none'} to {row['after']})" if row["after"] else ""
         text = f"{what}{shape}: {row['outcome']}" + (f", {row['error']}" if row["error"] else "")
-        yield _item("change", row["at"], row["at"], text)
+        yield _cause("change", row["at"], row["at"], text)
 
 
 def _before_landing(facts: Facts) -> Iterator[dict[str, Any]]:
@@ -199,7 +199,7 @@ def _before_landing(facts: Facts) -> Iterator[dict[str, Any]]:
                 f"{_count(ahead, 'offset')} of its partition waited in front of it at the "
                 f"source at {at:%H:%M:%S}"
             )
-            yield _item("backlog at the source", at, landed, text)
+            yield _cause("backlog at the source", at, landed, text)
     elif waited - (_ms(at, landed) or 0) > _NOTHING_MS:
         early = duration(waited - (_ms(at, landed) or 0))
         text = (
@@ -207,7 +207,7 @@ def _before_landing(facts: Facts) -> Iterator[dict[str, Any]]:
             "between its timestamp and the source's log (a late or slow producer, or one whose "
             "clock is behind)"
         )
-        yield _item("producer", facts.written_at, at, text)
+        yield _cause("producer", facts.written_at, at, text)
 
 
 def _before_producing(facts: Facts) -> Iterator[dict[str, Any]]:
@@ -217,7 +217,7 @@ def _before_producing(facts: Facts) -> Iterator[dict[str, Any]]:
             f"{_count(facts.backlog, 'staged record')} of its partition in front of it had not "
             "been produced by then"
         )
-        yield _item("backlog in the stage", facts.landed_at, facts.landed_at, text)
+        yield _cause("backlog in the stage", facts.landed_at, facts.landed_at, text)
 
 
 def _ms(before: datetime | None, after: datetime | None) -> int | None:
