@@ -115,7 +115,7 @@ def test_a_run_with_an_end_does_not_end_well_that_has_told_of_a_gap(
     have taken note long before its end."""
     monkeypatch.setattr(landing_worker, "start_landing", lambda *_, **__: Query(None, False))
     worker._once = once
-    monkeypatch.setattr(worker._unread, "told", MISSED)
+    monkeypatch.setattr(worker._unread, "reported", MISSED)
     worker.thread.stop()
     assert worker._land() and worker.error == (MISSED if once else None)
 

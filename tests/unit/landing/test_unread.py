@@ -141,7 +141,7 @@ def test_what_a_dead_process_has_staged_around_is_told_and_landed_once(world: Wo
         world.make_up()
         assert world.offsets() == [*range(0, 30)], "what lies behind is the next query's"
         assert world.gaps() == [("landing_gap", 10, 19)]
-        assert "left out 10 records" in str(world.unread.told)
+        assert "left out 10 records" in str(world.unread.reported)
         assert left_queries(world.lake, "east") == []
         world.leave({KEY: 5})
 
@@ -153,7 +153,7 @@ def test_gaps_that_the_source_has_too_are_none(world: World) -> None:
     world.leave({KEY: 0})
     world.make_up()
     assert world.offsets() == [*range(0, 30, 2)] and world.gaps() == []
-    assert world.unread.told is None
+    assert world.unread.reported is None
     assert left_queries(world.lake, "east") == []
 
 
