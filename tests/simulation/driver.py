@@ -60,14 +60,22 @@ from mirrorlake.produce.fencing import fence_all
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.python_producer import PythonProducer
-from mirrorlake.produce.report import RESULT
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.target import Target
 from mirrorlake.produce.task import ShardJob, produce_shards
 from mirrorlake.run import target_losses
 from mirrorlake.run.flow_failures import FlowFailures
 from mirrorlake.run.target_losses import MappedLoss, log_ends_below, loss_errors, take_out
-from mirrorlake.spark.tasks import NUMBER, Done, SparkTask, Work, by_number, done_of, run_here
+from mirrorlake.spark.tasks import (
+    NUMBER,
+    OUTCOMES,
+    Done,
+    SparkTask,
+    Work,
+    by_number,
+    done_of,
+    run_here,
+)
 from tests.simulation.kafka import Consumer, Producer, timed_out
 from tests.simulation.landing import Lander
 from tests.simulation.landing import stand_ins as of_landing
@@ -337,6 +345,10 @@ def _kept_of(run: dict[str, Any], end: int) -> dict[str, Any] | None:
     return {**run, **ends, "segments": kept, "record_count": count}
 
 
+#: What the shards of a batch report.
+Shards = Done[pa.RecordBatch]
+
+
 class MemoryWorkers:
     """`produce.ports.Workers`: one task a shard, one after another, in workers that may die (the
     long way) or in the driver itself (the short way), as the salt says."""
@@ -358,12 +370,12 @@ class MemoryWorkers:
         for name in self._written_here:
             self._world.here.writers.take(name)
 
-    def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, Done]:
+    def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, Shards]:
         """Run jobs whose workers read files."""
         if self._goes_the_short_way(jobs):
             # Threads of the driver: all of them end, whatever one of them meets.
             return "short", _joined([self._here([(job, None)]) for job in jobs])
-        worker = SparkTask(produce_shards, [[job] for job in jobs], RESULT)
+        worker = SparkTask(produce_shards, [[job] for job in jobs])
         return "long", self._run(
             worker,
             [[pa.RecordBatch.from_pydict({NUMBER: [number]})] for number in range(len(jobs))],
@@ -385,7 +397,7 @@ class MemoryWorkers:
 
     def rows(
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
-    ) -> tuple[BatchWay, Done]:
+    ) -> tuple[BatchWay, Shards]:
         """Run jobs over sorted rows of the newest version."""
         wanted = {(plan.topic, plan.partition, plan.generation): plan for plan in plans}
         by_shard: dict[int, list[Any]] = {}
@@ -415,9 +427,9 @@ class MemoryWorkers:
         if self._goes_the_short_way(jobs):
             every = [batch for batches in parts.values() for batch in batches]
             return "short", self._world.run_here(
-                lambda: run_here(produce_shards, [by_number(every, by_shard)], RESULT)
+                lambda: run_here(produce_shards, [by_number(every, by_shard)])
             )
-        worker = SparkTask(produce_shards, by_shard, RESULT, over_rows=True)
+        worker = SparkTask(produce_shards, by_shard, over_rows=True)
         return "long", self._run(worker, list(parts.values()))
 
     def _goes_the_short_way(self, jobs: Sequence[ShardJob]) -> bool:
@@ -426,10 +438,12 @@ class MemoryWorkers:
             self._written_here |= {job.target.transactional_id for job in jobs}
         return short
 
-    def _here(self, work: Work[ShardJob]) -> Done:
-        return self._world.run_here(lambda: run_here(produce_shards, [work], RESULT))  # type: ignore[no-any-return]
+    def _here(self, work: Work[ShardJob]) -> Shards:
+        return self._world.run_here(lambda: run_here(produce_shards, [work]))  # type: ignore[no-any-return]
 
-    def _run(self, worker: SparkTask[ShardJob], tasks: Sequence[list[pa.RecordBatch]]) -> Done:
+    def _run(
+        self, worker: SparkTask[ShardJob, pa.RecordBatch], tasks: Sequence[list[pa.RecordBatch]]
+    ) -> Shards:
         """Tasks of Spark's: what one of them is lost with, all are."""
         found: list[pa.RecordBatch] = []
         failure: TaskFailed | None = None
@@ -446,12 +460,12 @@ class MemoryWorkers:
                     break  # the others are called off before they begin
         if failure is not None:
             raise failure
-        return done_of(pa.Table.from_batches(found, schema=worker.gives))
+        return done_of(pa.Table.from_batches(found, OUTCOMES))
 
 
-def _joined(parts: Sequence[Done]) -> Done:
+def _joined(parts: Sequence[Shards]) -> Shards:
     failure = next((part.failure for part in parts if part.failure is not None), None)
-    return Done(pa.concat_tables([part.rows for part in parts]), failure)
+    return Done([one for part in parts for one in part.results], failure)
 
 
 def install(world: World, stack: ExitStack) -> None:

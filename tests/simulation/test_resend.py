@@ -18,8 +18,14 @@ from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob
 from mirrorlake.resend.sender import BoundedStage
-from mirrorlake.spark.tasks import Done
-from tests.simulation.driver import Driver, MemoryMap, MemoryStage, MemoryWorkers, install
+from tests.simulation.driver import (
+    Driver,
+    MemoryMap,
+    MemoryStage,
+    MemoryWorkers,
+    Shards,
+    install,
+)
 from tests.simulation.stage import Row
 from tests.simulation.steps import Death, Fault, Kind
 from tests.simulation.world import SOURCE, TARGET, Settings, World
@@ -41,7 +47,7 @@ class Picking(MemoryWorkers):
 
     def rows(
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
-    ) -> tuple[BatchWay, Done]:
+    ) -> tuple[BatchWay, Shards]:
         """See `MemoryWorkers`."""
         picked = [row for row in self._world.stage.rows() if self._picks(row)]
         with patch.object(self._world.stage, "rows", lambda: picked):

@@ -6,16 +6,15 @@ way it went and however often it is tried. Elsewhere the session commits
 (`landing/session_sink.py`).
 """
 
-import json
 import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deltalake.transaction import AddAction
 
@@ -29,7 +28,7 @@ from mirrorlake.landing.driver_log import DriverLog
 from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.ranges import read_document
-from mirrorlake.landing.stage_file import ADDED, landed_of, write_parts
+from mirrorlake.landing.stage_file import StagedFile, landed_of, write_parts
 from mirrorlake.landing.stage_rows import read_part
 from mirrorlake.offsets.positions import Ends, Ranges, offset_count, ranges_between
 from mirrorlake.spark.causes import cause_of
@@ -127,8 +126,8 @@ class PathSink:
             with self._in_hand:
                 self._check_goes_on()
                 began, here = time.monotonic(), spark is None or self.is_small(ranges)
-                files = self._written(ranges, noted, None if here else spark).checked().to_pylist()
-                by_tasks = max((file["seconds"] for file in files), default=0.0)
+                files = self._written(ranges, noted, None if here else spark).checked()
+                by_tasks = max((file.seconds for file in files), default=0.0)
                 check()
                 self._commit(files, batch, time.monotonic() - began if here else by_tasks)
         except BaseException:  # an unfinished batch, too, tells how much the next one may hold
@@ -158,24 +157,26 @@ class PathSink:
                 f"landing from cluster {self._job.alias} takes no more batches: it is being stopped"
             )
 
-    def _written(self, ranges: Ranges, noted: str | None, spark: "SparkSession | None") -> Done:
+    def _written(
+        self, ranges: Ranges, noted: str | None, spark: "SparkSession | None"
+    ) -> Done[StagedFile]:
         """Write the files of a batch."""
         job = self._job
         if spark is None:
             count = 1 + offset_count(ranges) // job.max_records  # each file has a bound
             write = partial(write_parts, job, "driver", partial(self._log.read, self.pace))
-            return run_here(write, dealt(job.parts(ranges, noted, count, self.pace), 1), ADDED)
+            return run_here(write, dealt(job.parts(ranges, noted, count, self.pace), 1))
         self._log.drop_prefetched()
         parts = job.parts(ranges, noted, job.tasks, self.pace)
         write = partial(write_parts, job, "task", partial(read_part, job))
-        return run_by_spark(spark, write, parts, ADDED, len(parts))
+        return run_by_spark(spark, write, parts, len(parts))
 
-    def _commit(self, files: Sequence[Mapping[str, Any]], batch: int, seconds: float) -> None:
-        """Add files, given as rows of ADDED, to the table; reading them took `seconds`."""
+    def _commit(self, files: Sequence[StagedFile], batch: int, seconds: float) -> None:
+        """Add files to the table; reading them took `seconds`."""
         failpoints.reached("taken")
         now = time.time_ns() // 1_000_000
         adds = [
-            AddAction(file["path"], file["size"], {}, now, data_change=True, stats=file["stats"])
+            AddAction(file.path, file.size, {}, now, data_change=True, stats=file.stats)
             for file in files
         ]
         if adds:
@@ -186,10 +187,10 @@ class PathSink:
             self._commit_seconds.append(time.monotonic() - began)
             self._lake.meter.landed(self._job.alias, landed_of(files))
         failpoints.reached("landed")
-        size, sizes = sum(file["bytes"] for file in files), dict[str, float]()
+        size, sizes = sum(file.bytes for file in files), dict[str, float]()
         for file in files:
-            sizes.update(json.loads(file["topic_bytes"]))
-        self._small.learn(sum(file["records"] for file in files), size)
+            sizes.update(file.topic_bytes)
+        self._small.learn(sum(file.records for file in files), size)
         self._keep(self.pace.after(size, seconds, sizes).after_commits(self._commit_seconds))
 
     def _keep(self, pace: Pace) -> None:

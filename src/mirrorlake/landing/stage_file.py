@@ -9,6 +9,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -26,16 +27,21 @@ from mirrorlake.spark.tasks import Work
 #: Arrow bytes that are gathered before they are written, and those from which a partition gets row
 #: groups of its own.
 GATHERED_BYTES, OWN_GROUP_BYTES = 64 << 20, 2 << 20
-#: What a task hands to the driver for each file: its name, its size in bytes, its statistics for
-#: the commit, its record count, their bytes in Arrow, the average bytes of a record by topic as
-#: JSON, and the seconds it took to read and write.
-ADDED = pa.schema(
-    [
-        *(("path", pa.string()), ("size", pa.int64()), ("stats", pa.string())),
-        *(("records", pa.int64()), ("bytes", pa.int64()), ("topic_bytes", pa.string())),
-        ("seconds", pa.float64()),
-    ]
-)
+
+
+@dataclass(frozen=True)
+class StagedFile:
+    """What a task hands to the driver for each file: its name, its size in bytes, its statistics
+    for the commit, its record count, their bytes in Arrow, the average bytes of a record by topic,
+    and the seconds it took to read and write."""
+
+    path: str
+    size: int
+    stats: str
+    records: int
+    bytes: int
+    topic_bytes: Mapping[str, float]
+    seconds: float
 
 
 class StageFile:
@@ -68,20 +74,23 @@ class StageFile:
             size += own
         self._write_group(group)
 
-    def close(self) -> pa.RecordBatch | None:
-        """Returns a row of ADDED; None when there were no rows, and so no file."""
+    def close(self) -> StagedFile | None:
+        """Finish the file; None when there were no rows, and so no file."""
         if self._writer is None or self._file is None:
             return None
         self._writer.close()
         file_size = self._file.close()
         sizes = {topic: total / count for topic, (total, count) in self._topic_bytes.items()}
         size, records = map(sum, zip(*self._topic_bytes.values(), strict=True))
-        row = {
-            **{"path": self._place.name, "size": file_size, "stats": self._stats()},
-            **{"records": records, "bytes": size, "topic_bytes": json.dumps(sizes)},
-            "seconds": time.monotonic() - self._began,
-        }
-        return pa.RecordBatch.from_pylist([row], schema=ADDED)
+        return StagedFile(
+            self._place.name,
+            file_size,
+            self._stats(),
+            records=records,
+            bytes=size,
+            topic_bytes=sizes,
+            seconds=time.monotonic() - self._began,
+        )
 
     def _count(self, key: TopicAndPartition, read: Sequence[pa.RecordBatch], size: int) -> None:
         offsets = read[0].column("offset")[0].as_py(), read[-1].column("offset")[-1].as_py()
@@ -132,21 +141,21 @@ class StageFile:
         )
 
 
-def landed_of(files: Iterable[Mapping[str, Any]]) -> Iterator[Landed]:
-    """What the files of rows of ADDED hold, by partition; as a whole if a file has too many."""
+def landed_of(files: Iterable[StagedFile]) -> Iterator[Landed]:
+    """What files hold, by partition; as a whole if a file has too many."""
     for file in files:
-        sizes, ranges = json.loads(file["topic_bytes"]), json.loads(file["stats"]).get("ranges")
+        ranges = json.loads(file.stats).get("ranges")
         if ranges is None:
-            yield Landed("", None, file["records"], file["bytes"])
+            yield Landed("", None, file.records, file.bytes)
         for _, topic, partition, _, _, _, count in ranges or ():
-            yield Landed(topic, partition, count, round(count * sizes[topic]))
+            yield Landed(topic, partition, count, round(count * file.topic_bytes[topic]))
 
 
 def write_parts(
     job: LandJob, writer: Literal["driver", "task"], read: Callable[[Part], Read], work: Work[Part]
-) -> Iterator[pa.RecordBatch]:
+) -> Iterator[StagedFile]:
     """A task of the pool (`spark/tasks.py`): write one file per part of a job from what is read.
-    Yields rows of ADDED; none for a part without rows, and so without a file."""
+    None for a part without rows."""
     assert job.directory is not None
     for part, _ in work:
         file = StageFile(job.directory, job.schema, part, writer)

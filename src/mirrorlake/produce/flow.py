@@ -29,11 +29,11 @@ from mirrorlake.produce.flow_state import FlowState, KnownGenerations, Upcoming
 from mirrorlake.produce.map_writer import MapWriter
 from mirrorlake.produce.ports import BatchWay, MapStore, Stage, Workers
 from mirrorlake.produce.refused_records import RefusedRecords
+from mirrorlake.produce.report import Reports, table_of
 from mirrorlake.produce.shard_jobs import checked_for_unread, foreign_from, narrowed_jobs, target_of
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.target import Target
 from mirrorlake.produce.task import ShardJob
-from mirrorlake.spark.tasks import Done
 
 logger = logging.getLogger(__name__)
 
@@ -185,11 +185,11 @@ class FlowProducer:
         raise done.failure
 
     def _book(
-        self, plan: BatchPlan, version: int, reader: str, way: BatchWay, done: Done
+        self, plan: BatchPlan, version: int, reader: str, way: BatchWay, done: Reports
     ) -> BatchReport:
         """Take over what tasks report. Nothing is known of a shard that failed: its next task asks
         the target."""
-        result = done.rows
+        result = table_of(done)
         complete = done.failure is None and bool(pc.all(result["complete"], min_count=0).as_py())
         self._state.advance(result)
         if done.failure is None:
@@ -238,7 +238,7 @@ class FlowProducer:
         finally:
             self._store.check_owner()
 
-    def _run(self, plan: BatchPlan, by_files: bool) -> tuple[BatchWay, Done]:
+    def _run(self, plan: BatchPlan, by_files: bool) -> tuple[BatchWay, Reports]:
         """Run a batch's tasks; returns where they ran, and their results.
 
         After any failure some shards may have been written. So the next attempt of each begins with

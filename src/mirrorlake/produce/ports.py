@@ -15,8 +15,8 @@ from mirrorlake.offsets.progress import MappedEnd
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.counted import Stretch
+from mirrorlake.produce.report import Reports
 from mirrorlake.produce.task import ShardJob
-from mirrorlake.spark.tasks import Done
 
 #: Where a batch was produced: by the driver itself (`short`), or by Spark's workers (`long`).
 BatchWay = Literal["short", "long"]
@@ -93,7 +93,7 @@ class Workers(Protocol):
     def can_read_files(self) -> bool:
         """Whether workers may open the stage's files themselves."""
 
-    def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, Done]:
+    def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, Reports]:
         """Run jobs whose files hold all offsets in order; returns where they ran, and the
         results."""
 
@@ -105,5 +105,5 @@ class Workers(Protocol):
 
     def rows(
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
-    ) -> tuple[BatchWay, Done]:
+    ) -> tuple[BatchWay, Reports]:
         """Run jobs over sorted rows that Spark reads; returns where they ran, and the results."""

@@ -14,6 +14,7 @@ from mirrorlake.offsets.runs import FEW, Segment, Written, runs_of
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.older_lake import ContentMatch
 from mirrorlake.produce.parking import RefusedRecord, Search
+from mirrorlake.spark.tasks import Done
 
 
 def _fields(kind: pa.DataType, names: str) -> list[tuple[str, pa.DataType]]:
@@ -49,6 +50,8 @@ RESULT = pa.schema(
         ("refused_records", pa.list_(REFUSED_RECORD)),
     ]
 )
+#: What the tasks of a batch report: rows of RESULT.
+Reports = Done[pa.RecordBatch]
 
 
 @dataclass(frozen=True)
@@ -155,6 +158,11 @@ def result_of(
     if rows and ended is not None:
         rows[0].update(vars(ended))
     return pa.RecordBatch.from_pylist(rows, schema=RESULT)
+
+
+def table_of(done: Reports) -> pa.Table:
+    """What tasks report, as one table of RESULT."""
+    return pa.Table.from_batches(done.results, RESULT)
 
 
 def _partition_row(state: Progress, complete: bool) -> dict[str, object]:

@@ -9,10 +9,10 @@ from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.batch import ShardPlan
 from mirrorlake.produce.codecs import Codecs
 from mirrorlake.produce.counted import Stretch, check_unread, narrowed
+from mirrorlake.produce.report import Reports
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.target import Target
 from mirrorlake.produce.task import ShardJob
-from mirrorlake.spark.tasks import Done
 
 
 def target_of(spec: FlowSpec, codecs: Codecs, shard: int, fencing_token: int = 0) -> Target:
@@ -63,9 +63,9 @@ def narrowed_jobs(
     ]
 
 
-def checked_for_unread(jobs: Sequence[ShardJob], done: Done) -> Done:
+def checked_for_unread(jobs: Sequence[ShardJob], done: Reports) -> Reports:
     """The result, marked as failed if a shard that had records to read reported nothing."""
-    reported = set(done.rows["shard"].to_pylist())
+    reported = {shard for rows in done.results for shard in rows["shard"].to_pylist()}
     try:
         for job in jobs:
             if job.plan.shard not in reported:

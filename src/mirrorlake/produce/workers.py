@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import pyarrow.compute as pc
-
 from mirrorlake.errors import FilesUnreadable
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.session_tables import LaterSession
@@ -14,7 +12,7 @@ from mirrorlake.produce.batch import PartitionPlan, shard_of
 from mirrorlake.produce.counted import Stretch
 from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.probe import files_readable
-from mirrorlake.produce.report import RESULT
+from mirrorlake.produce.report import Reports, table_of
 from mirrorlake.produce.task import ShardJob, forget_writers, produce_shards
 from mirrorlake.spark.tasks import Done, by_number, dealt, run_by_spark, run_here, run_rows_by_spark
 
@@ -57,7 +55,7 @@ class SparkWorkers:
         """Whether reading the table's files gives the table's rows."""
         return readable_by_files(self._lake)
 
-    def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, Done]:
+    def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, Reports]:
         """Run jobs that read the stage's files themselves; none if workers cannot open them."""
         count, later = sum(job.plan.record_count for job in jobs), self._later
         if later is not None and self._demand.worth_a_session(
@@ -66,14 +64,14 @@ class SparkWorkers:
             later.begin()
         if later is not None or (self._opens_files and count <= self._small.records):
             self._note(jobs)
-            return "short", run_here(produce_shards, dealt(jobs, len(jobs)), RESULT)
+            return "short", run_here(produce_shards, dealt(jobs, len(jobs)))
         # Arrow's file systems may crash a process; those that open a lake at a URL do not.
         plans = [job.plan for job in jobs if job.plan.storage is None]
         paths = sorted({path for plan in plans for path in plan.files})
         if paths and not files_readable(self._lake.spark, paths[0]):
             unreadable = FilesUnreadable(f"workers cannot open files as {paths[0]}")
-            return "long", Done(RESULT.empty_table(), unreadable)
-        return "long", run_by_spark(self._lake.spark, produce_shards, jobs, RESULT, len(jobs))
+            return "long", Done(failure=unreadable)
+        return "long", run_by_spark(self._lake.spark, produce_shards, jobs, len(jobs))
 
     @property
     def _later(self) -> LaterSession | None:
@@ -92,7 +90,7 @@ class SparkWorkers:
 
     def rows(
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
-    ) -> tuple[BatchWay, Done]:
+    ) -> tuple[BatchWay, Reports]:
         """Run jobs over rows that Spark reads and sorts."""
         from mirrorlake.produce.stage_rows import sorted_rows  # only with a session
 
@@ -107,11 +105,12 @@ class SparkWorkers:
         if sum(job.plan.record_count for job in jobs) <= self._small.max_records:
             self._note(jobs)
             way, rows = "short", frame.toArrow().to_batches()
-            done = run_here(produce_shards, [by_number(rows, by_shard)], RESULT)
+            done = run_here(produce_shards, [by_number(rows, by_shard)])
         else:
-            done = run_rows_by_spark(frame, produce_shards, by_shard, RESULT)
-        records, size = (pc.sum(done.rows[name]).as_py() for name in ("record_count", "byte_count"))
-        self._small.learn(records or 0, size or 0)
+            done = run_rows_by_spark(frame, produce_shards, by_shard)
+        written = table_of(done)
+        records, size = (sum(written[name].to_pylist()) for name in ("record_count", "byte_count"))
+        self._small.learn(records, size)
         return way, done
 
     def _note(self, jobs: Sequence[ShardJob]) -> None:

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from mirrorlake.errors import ReplicationError
 from mirrorlake.produce.encoding import as_records
@@ -22,34 +20,15 @@ from mirrorlake.spark.tasks import (
     run_rows_by_spark,
 )
 from mirrorlake.verify.job import Clusters, Compared, Range, RangeReader
-from mirrorlake.verify.verdict import Difference, Verdict
 
 if TYPE_CHECKING:  # tasks import this, and need no lake
     from pyspark.sql import SparkSession
 
     from mirrorlake.lake.lake import Lake
 
-_DIFFERENCE = pa.struct(
-    [
-        *((name, pa.int64()) for name in ("first", "last", "count", "target_offset")),
-        *((name, pa.string()) for name in ("kind", "detail")),
-    ]
-)
-#: What a task returns for each range.
-RESULT = pa.schema(
-    [
-        *((name, pa.int64()) for name in ("number", "bytes_read", "unlisted")),
-        ("stale", pa.bool_()),
-        ("counts", pa.list_(pa.int64())),
-        ("digests", pa.list_(pa.string())),
-        ("excused", pa.map_(pa.string(), pa.int64())),
-        ("differences", pa.list_(_DIFFERENCE)),
-    ]
-)
-
-
-#: A range with its number.
+#: A range with its number, and the outcome of one.
 NumberedRange = tuple[int, Range]
+NumberedOutcome = tuple[int, Compared]
 
 
 class AuditWorkers:
@@ -68,7 +47,7 @@ class AuditWorkers:
         tasks together. Raises ClusterUnusable, FilesUnreadable, ReplicationError."""
         shared = share(clusters, min(self.tasks, len(ranges)))
         done = self._run(clusters.source, partial(_compare, shared), list(enumerate(ranges)))
-        compared = {row["number"]: _compared(row) for row in done.checked().to_pylist()}
+        compared = dict(done.checked())
         lacking = [range_ for number, range_ in enumerate(ranges) if number not in compared]
         if lacking and not self._by_rows:
             raise ReplicationError(f"{len(lacking)} ranges were not compared; run verify again")
@@ -77,21 +56,26 @@ class AuditWorkers:
         left = iter(AuditWorkers(self._lake, self.tasks).compare(clusters, bare) if bare else ())
         return [compared.get(number) or next(left) for number in range(len(ranges))]
 
-    def _run(self, source: str, task: Task[NumberedRange], ranges: Sequence[NumberedRange]) -> Done:
+    def _run(
+        self,
+        source: str,
+        task: Task[NumberedRange, NumberedOutcome],
+        ranges: Sequence[NumberedRange],
+    ) -> Done[NumberedOutcome]:
         """Run a task over ranges; `source` is the alias of their source."""
         if self._lake is None:
-            return run_here(task, dealt(ranges, self.tasks), RESULT)
+            return run_here(task, dealt(ranges, self.tasks))
         from mirrorlake.produce.stage_rows import sorted_rows  # only a session's owner needs these
         from mirrorlake.spark.causes import cause_of
         from mirrorlake.spark.failures import SPARK_FAILURES
 
         try:
             if not self._by_rows:
-                return run_by_spark(self._lake.spark, task, ranges, RESULT, self.tasks)
+                return run_by_spark(self._lake.spark, task, ranges, self.tasks)
             stretches = [(number, (one.place, one.first, one.last)) for number, one in ranges]
             frame = sorted_rows(self._lake, source, stretches, self.tasks)
             jobs = {number: (number, replace(range_, files=())) for number, range_ in ranges}
-            return run_rows_by_spark(frame, task, jobs, RESULT)
+            return run_rows_by_spark(frame, task, jobs)
         except SPARK_FAILURES as error:
             raise ReplicationError(f"ranges could not be compared: {cause_of(error)}") from error
 
@@ -110,28 +94,10 @@ def share(clusters: Clusters, tasks: int) -> Clusters:
     return replace(clusters, bytes_per_s=clusters.bytes_per_s / max(1, tasks))
 
 
-def _compare(clusters: Clusters, work: Work[NumberedRange]) -> Iterator[pa.RecordBatch]:
-    """The task: yields rows of RESULT. It reads the stage itself unless it is given rows, and
-    continues reading a cluster where one range follows another."""
+def _compare(clusters: Clusters, work: Work[NumberedRange]) -> Iterator[NumberedOutcome]:
+    """The task. It reads the stage itself unless it is given rows, and continues reading a cluster
+    where one range follows another."""
     with closing(RangeReader(clusters)) as reader:
         for (number, range_), batches in work:
             staged = None if batches is None else map(as_records, batches)
-            yield pa.RecordBatch.from_pylist([_row(number, reader.compare(range_, staged))], RESULT)
-
-
-def _row(number: int, compared: Compared) -> dict[str, Any]:
-    return {
-        **{"number": number, **vars(compared)},
-        "excused": list(compared.verdict.excused.items()),
-        "differences": [vars(difference) for difference in compared.verdict.differences],
-    }
-
-
-def _compared(row: dict[str, Any]) -> Compared:
-    differences = tuple(Difference(**difference) for difference in row["differences"])
-    return Compared(
-        tuple(row["counts"]),
-        tuple(row["digests"]),
-        Verdict(differences, dict(row["excused"])),
-        **{name: row[name] for name in ("bytes_read", "stale", "unlisted")},
-    )
+            yield number, reader.compare(range_, staged)

@@ -1,6 +1,7 @@
 """A task's file of the stage: its rows, its row groups, and what the commit says of it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from mirrorlake.lake.parquet import RARE
 from mirrorlake.lake.place import place_of
 from mirrorlake.landing import stage_file, stage_rows
 from mirrorlake.landing.job import Part
-from mirrorlake.landing.stage_file import ADDED, landed_of, write_parts
+from mirrorlake.landing.stage_file import StagedFile, landed_of, write_parts
 from mirrorlake.native.columns import SCHEMA
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.produce.stage_files import COLUMNS, columns_of
@@ -25,19 +26,23 @@ RECORDS = definition("records").rows
 PART = Part("east", 1_700_000_000_123, 1_700_000_000_999, {("b", 1): 2})
 
 
-def added(folder: Path, part: Part, *read: tuple[tuple[str, int], pa.RecordBatch]) -> pa.Table:
+def added(
+    folder: Path, part: Part, *read: tuple[tuple[str, int], pa.RecordBatch]
+) -> list[StagedFile]:
     """What a task gives that reads this."""
     job = job_in(folder, directory=place_of(folder), schema=RECORDS)
-    return pa.Table.from_batches(write_parts(job, "task", lambda _: read, [(part, None)]), ADDED)
+    return list(write_parts(job, "task", lambda _: read, [(part, None)]))
 
 
-def written(folder: Path, *parts: tuple[tuple[str, int], pa.RecordBatch]) -> tuple[Path, dict]:
-    (row,) = added(folder, PART, *parts).to_pylist()
-    return folder / row["path"], row
+def written(
+    folder: Path, *parts: tuple[tuple[str, int], pa.RecordBatch]
+) -> tuple[Path, StagedFile]:
+    (file,) = added(folder, PART, *parts)
+    return folder / file.path, file
 
 
 def test_the_file_has_the_columns_of_the_table_and_every_row_once(tmp_path: Path) -> None:
-    path, row = written(
+    path, file = written(
         tmp_path,
         (("b", 1), rows(1, [7, 9])),
         (("a", 0), rows(0, [1, 2, 5])),
@@ -45,7 +50,7 @@ def test_the_file_has_the_columns_of_the_table_and_every_row_once(tmp_path: Path
     )
     found = pq.read_table(path)
     assert found.schema.equals(RECORDS)
-    assert row["size"] == path.stat().st_size
+    assert file.size == path.stat().st_size
     columns = ("source_cluster", "topic", "partition", "offset", "generation", "batch_id")
     assert [
         tuple(item[name] for name in columns) for item in found.select(columns).to_pylist()
@@ -67,9 +72,9 @@ def test_what_a_batch_notes_of_ends_costs_next_to_nothing(tmp_path: Path) -> Non
     counts = ((("a", 0), 50_000), (("b", 1), 3))
     read = [(key, rows(key[1], list(range(count)))) for key, count in counts]
     for batch in (PART, Part("east", 1, 1, {}, {("a", 0): 50_000, ("b", 1): 9}, noted)):
-        (row,) = added(tmp_path, batch, *read).to_pylist()
-        sizes.append(row["size"])
-        found = pq.read_table(tmp_path / row["path"], columns=["topic", "batch_end", "open_ends"])
+        (file,) = added(tmp_path, batch, *read)
+        sizes.append(file.size)
+        found = pq.read_table(tmp_path / file.path, columns=["topic", "batch_end", "open_ends"])
         assert found.schema.field("open_ends").type == pa.string()
         assert {
             tuple(item.values())
@@ -79,12 +84,12 @@ def test_what_a_batch_notes_of_ends_costs_next_to_nothing(tmp_path: Path) -> Non
 
 
 def test_the_commit_tells_the_ranges_and_delta_its_statistics(tmp_path: Path) -> None:
-    path, row = written(tmp_path, (("b", 1), rows(1, [7, 9])), (("a", 0), rows(0, [1, 2, 5])))
-    assert ranges_from_commit(statistics_of(row["stats"])) == [
+    path, file = written(tmp_path, (("b", 1), rows(1, [7, 9])), (("a", 0), rows(0, [1, 2, 5])))
+    assert ranges_from_commit(statistics_of(file.stats)) == [
         StagedRange("east", "a", 0, 0, 1, 5, 3),
         StagedRange("east", "b", 1, 2, 7, 9, 2),
     ]
-    stats = json.loads(row["stats"])
+    stats = json.loads(file.stats)
     assert stats["numRecords"] == pq.read_metadata(path).num_rows == 5
     assert stats["minValues"] == {
         **{"source_cluster": "east", "batch_id": PART.batch},
@@ -162,21 +167,21 @@ def test_small_partitions_are_staged_as_each_by_itself(tmp_path: Path) -> None:
     part = Part("east", 5, 5, generations, {key: 100 + key[1] for key in keys}, "[]")
     odd = rows(199, [8]).append_column("header_names", pa.array([[b"\xff"]], pa.list_(pa.binary())))
     read = [(key, rows(key[1], [*range(1 + key[1] % 3)])) for key in keys] + [(keys[-1], odd)]
-    (row,) = added(tmp_path, part, *read).to_pylist()
-    path = tmp_path / row["path"]
+    (file,) = added(tmp_path, part, *read)
+    path = tmp_path / file.path
     assert pq.read_metadata(path).num_row_groups == 1
     found = pq.read_table(path)
     alone = [
-        pq.read_table(tmp_path / one["path"])
+        pq.read_table(tmp_path / one.path)
         for key in sorted(set(keys))
-        for one in added(tmp_path, part, *(each for each in read if each[0] == key)).to_pylist()
+        for one in added(tmp_path, part, *(each for each in read if each[0] == key))
     ]
     assert found.equals(pa.concat_tables(alone))
-    assert found.num_rows == row["records"] == sum(rows.num_rows for _, rows in read)
+    assert found.num_rows == file.records == sum(rows.num_rows for _, rows in read)
 
 
 def test_no_rows_no_file(tmp_path: Path) -> None:
-    assert added(tmp_path, PART).num_rows == 0
+    assert added(tmp_path, PART) == []
     assert list(tmp_path.iterdir()) == []
 
 
@@ -189,11 +194,11 @@ def test_what_is_gathered_has_a_bound(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_what_a_file_brought_is_told_by_partition(tmp_path: Path) -> None:
-    _, row = written(tmp_path, (("b", 1), rows(1, [7, 9])), (("a", 0), rows(0, [1, 2, 5])))
-    sizes = json.loads(row["topic_bytes"])
-    assert list(landed_of([row])) == [
+    _, file = written(tmp_path, (("b", 1), rows(1, [7, 9])), (("a", 0), rows(0, [1, 2, 5])))
+    sizes = file.topic_bytes
+    assert list(landed_of([file])) == [
         Landed("a", 0, 3, round(3 * sizes["a"])),
         Landed("b", 1, 2, round(2 * sizes["b"])),
     ]
-    untold = {**row, "stats": json.dumps({"numRecords": 5})}
-    assert list(landed_of([untold])) == [Landed("", None, 5, row["bytes"])]
+    untold = replace(file, stats=json.dumps({"numRecords": 5}))
+    assert list(landed_of([untold])) == [Landed("", None, 5, file.bytes)]

@@ -19,7 +19,7 @@ from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.offsets.runs import segments_of
 from mirrorlake.produce.flow import FlowProducer, RecordsDeleted
 from mirrorlake.produce.ports import BatchWay
-from mirrorlake.produce.report import RESULT, Progress, result_of
+from mirrorlake.produce.report import Progress, result_of
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob
 from mirrorlake.run.stopped_partitions import holes_before
@@ -38,7 +38,7 @@ class Target:
     def can_read_files(self) -> bool:
         return True
 
-    def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, Done]:
+    def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, Done[pa.RecordBatch]]:
         results = []
         for job in jobs:
             states = [
@@ -48,7 +48,7 @@ class Target:
                 offsets = range(state.plan.first, state.plan.last + 1)
                 state.segments = segments_of(offsets, state.plan.first)
             results.append(result_of(job.plan.shard, "worker", states, complete=True))
-        return "short", Done(pa.Table.from_batches(results, RESULT), None)
+        return "short", Done(results)
 
     def close(self) -> None:
         pass
