@@ -5,11 +5,10 @@ from typing import NamedTuple, Protocol
 
 
 class Landed(NamedTuple):
-    """What a commit brought of one partition of a source, None where the commit does not name it;
-    bytes are Arrow's, of all columns."""
+    """What a commit brought of one partition of a source; bytes are Arrow's, of all columns."""
 
     topic: str
-    partition: int | None
+    partition: int
     records: int
     bytes: int
 

@@ -9,7 +9,7 @@ way it went and however often it is tried. Elsewhere the session commits
 import logging
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -28,7 +28,7 @@ from mirrorlake.landing.driver_log import DriverLog
 from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.ranges import read_document
-from mirrorlake.landing.stage_file import StagedFile, landed_of, write_parts
+from mirrorlake.landing.stage_file import StagedFile, write_parts
 from mirrorlake.landing.stage_rows import read_part
 from mirrorlake.offsets.positions import Ends, Ranges, offset_count, ranges_between
 from mirrorlake.spark.causes import cause_of
@@ -175,6 +175,7 @@ class PathSink:
         """Add files to the table; reading them took `seconds`."""
         failpoints.reached("taken")
         now = time.time_ns() // 1_000_000
+        landed = [one for file in files for one in file.landed]
         adds = [
             AddAction(file.path, file.size, {}, now, data_change=True, stats=file.stats)
             for file in files
@@ -185,13 +186,16 @@ class PathSink:
                 self._lake.tables.add_files("records", adds, self._application, batch)
             self.compared = True
             self._commit_seconds.append(time.monotonic() - began)
-            self._lake.meter.landed(self._job.alias, landed_of(files))
+            self._lake.meter.landed(self._job.alias, landed)
         failpoints.reached("landed")
-        size, sizes = sum(file.bytes for file in files), dict[str, float]()
-        for file in files:
-            sizes.update(file.topic_bytes)
-        self._small.learn(sum(file.records for file in files), size)
-        self._keep(self.pace.after(size, seconds, sizes).after_commits(self._commit_seconds))
+        sizes, counts = Counter[str](), Counter[str]()
+        for one in landed:
+            sizes[one.topic] += one.bytes
+            counts[one.topic] += one.records
+        means = {topic: size / counts[topic] for topic, size in sizes.items()}
+        self._small.learn(counts.total(), sizes.total())
+        pace = self.pace.after(sizes.total(), seconds, means)
+        self._keep(pace.after_commits(self._commit_seconds))
 
     def _keep(self, pace: Pace) -> None:
         if pace.in_small_answers != self.pace.in_small_answers:

@@ -8,7 +8,7 @@ the row groups that hold what it wants (`produce/stage_files.py`).
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,15 +32,12 @@ GATHERED_BYTES, OWN_GROUP_BYTES = 64 << 20, 2 << 20
 @dataclass(frozen=True)
 class StagedFile:
     """What a task hands to the driver for each file: its name, its size in bytes, its statistics
-    for the commit, its record count, their bytes in Arrow, the average bytes of a record by topic,
-    and the seconds it took to read and write."""
+    for the commit, what it holds of each partition, and the seconds it took to read and write."""
 
     path: str
     size: int
     stats: str
-    records: int
-    bytes: int
-    topic_bytes: Mapping[str, float]
+    landed: Sequence[Landed]
     seconds: float
 
 
@@ -57,8 +54,8 @@ class StageFile:
         self._place = directory / f"{writer}-{uuid.uuid4()}.snappy.parquet"
         self._file: FileWriter | None = None
         self._writer: pq.ParquetWriter | None = None
-        self._ranges: dict[TopicAndPartition, list[int]] = {}
-        self._topic_bytes: dict[str, list[int]] = {}
+        #: The first and last offset of each partition, its record count, and its Arrow bytes.
+        self._held: dict[TopicAndPartition, list[int]] = {}
 
     def write(self, waiting: Gathered, sizes: Sizes) -> None:
         """Write rows of partitions, each in the order of offsets; `sizes` are their Arrow bytes. A
@@ -79,26 +76,15 @@ class StageFile:
         if self._writer is None or self._file is None:
             return None
         self._writer.close()
-        file_size = self._file.close()
-        sizes = {topic: total / count for topic, (total, count) in self._topic_bytes.items()}
-        size, records = map(sum, zip(*self._topic_bytes.values(), strict=True))
-        return StagedFile(
-            self._place.name,
-            file_size,
-            self._stats(),
-            records=records,
-            bytes=size,
-            topic_bytes=sizes,
-            seconds=time.monotonic() - self._began,
-        )
+        size, took = self._file.close(), time.monotonic() - self._began
+        landed = [Landed(*key, count, own) for key, (_, _, count, own) in self._held.items()]
+        return StagedFile(self._place.name, size, self._stats(), landed=landed, seconds=took)
 
     def _count(self, key: TopicAndPartition, read: Sequence[pa.RecordBatch], size: int) -> None:
-        offsets = read[0].column("offset")[0].as_py(), read[-1].column("offset")[-1].as_py()
+        first, last = read[0].column("offset")[0].as_py(), read[-1].column("offset")[-1].as_py()
+        held = self._held.setdefault(key, [first, last, 0, 0])
         count = sum(rows.num_rows for rows in read)
-        known = self._ranges.setdefault(key, [*offsets, 0])
-        known[1], known[2] = offsets[1], known[2] + count
-        counted = self._topic_bytes.setdefault(key[0], [0, 0])
-        counted[0], counted[1] = counted[0] + size, counted[1] + count
+        held[1:] = last, held[2] + count, held[3] + size
 
     def _write_group(self, read: Gathered) -> None:
         rows = columns_of_records(self._schema, self._part, read)
@@ -121,8 +107,8 @@ class StageFile:
         """Delta's statistics of the file, with the offset ranges of its partitions."""
         part = self._part
         ranges: list[list[Any]] = [
-            [part.source_cluster, *key, part.generations.get(key, 0), *bounds]
-            for key, bounds in sorted(self._ranges.items())
+            [part.source_cluster, *key, part.generations.get(key, 0), first, last, count]
+            for key, (first, last, count, _) in sorted(self._held.items())
         ]
         clusters, topics, partitions, generations, *offsets, counts = zip(*ranges, strict=True)
         columns: dict[str, Sequence[Any]] = {
@@ -139,16 +125,6 @@ class StageFile:
         return json.dumps(
             {**stats, **stated_ranges(ranges)}, ensure_ascii=False, separators=(",", ":")
         )
-
-
-def landed_of(files: Iterable[StagedFile]) -> Iterator[Landed]:
-    """What files hold, by partition; as a whole if a file has too many."""
-    for file in files:
-        ranges = json.loads(file.stats).get("ranges")
-        if ranges is None:
-            yield Landed("", None, file.records, file.bytes)
-        for _, topic, partition, _, _, _, count in ranges or ():
-            yield Landed(topic, partition, count, round(count * file.topic_bytes[topic]))
 
 
 def write_parts(

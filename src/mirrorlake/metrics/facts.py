@@ -107,7 +107,7 @@ class Facts:
     workers: tuple[WorkerFacts, ...] = ()
     incidents: Mapping[tuple[str, str], int] = field(default_factory=dict)
     memory: Mapping[str, int] = field(default_factory=dict)
-    landed: Mapping[tuple[str, str, int | None], Volume] = field(default_factory=dict)
+    landed: Mapping[tuple[str, str, int], Volume] = field(default_factory=dict)
     commits: Mapping[str, Histogram] = field(default_factory=dict)
     build: Mapping[str, str] = field(default_factory=dict)
     phase: str | None = None

@@ -91,7 +91,7 @@ def _about_the_process(facts: Facts) -> dict[str, Series]:
 def _about_records(facts: Facts, bound: int) -> dict[str, Series]:
     landed = bounded(
         {
-            (cluster, topic, "" if partition is None else str(partition)): volume
+            (cluster, topic, str(partition)): volume
             for (cluster, topic, partition), volume in facts.landed.items()
         },
         bound,

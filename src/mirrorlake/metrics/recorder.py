@@ -38,7 +38,7 @@ class Recorder:
         self._clock = clock
         self._use = Lock()
         self._flows: defaultdict[str, FlowFacts] = defaultdict(FlowFacts)
-        self._landed: dict[tuple[str, str, int | None], Volume] = {}
+        self._landed: dict[tuple[str, str, int], Volume] = {}
         self._commits: dict[str, Histogram] = {}
 
     def batch(self, flow: str, report: BatchReport) -> None:

@@ -1,7 +1,6 @@
 """A task's file of the stage: its rows, its row groups, and what the commit says of it."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,9 +13,10 @@ from mirrorlake.lake.file_ranges import ranges_from_commit, statistics_of
 from mirrorlake.lake.meter import Landed
 from mirrorlake.lake.parquet import RARE
 from mirrorlake.lake.place import place_of
+from mirrorlake.lake.row_sizes import arrow_bytes
 from mirrorlake.landing import stage_file, stage_rows
 from mirrorlake.landing.job import Part
-from mirrorlake.landing.stage_file import StagedFile, landed_of, write_parts
+from mirrorlake.landing.stage_file import StagedFile, write_parts
 from mirrorlake.native.columns import SCHEMA
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.produce.stage_files import COLUMNS, columns_of
@@ -177,7 +177,11 @@ def test_small_partitions_are_staged_as_each_by_itself(tmp_path: Path) -> None:
         for one in added(tmp_path, part, *(each for each in read if each[0] == key))
     ]
     assert found.equals(pa.concat_tables(alone))
-    assert found.num_rows == file.records == sum(rows.num_rows for _, rows in read)
+    assert (
+        found.num_rows
+        == sum(one.records for one in file.landed)
+        == sum(rows.num_rows for _, rows in read)
+    )
 
 
 def test_no_rows_no_file(tmp_path: Path) -> None:
@@ -193,12 +197,16 @@ def test_what_is_gathered_has_a_bound(tmp_path: Path, monkeypatch: pytest.Monkey
     assert pq.read_table(path)["offset"].to_pylist() == list(range(10))
 
 
-def test_what_a_file_brought_is_told_by_partition(tmp_path: Path) -> None:
-    _, file = written(tmp_path, (("b", 1), rows(1, [7, 9])), (("a", 0), rows(0, [1, 2, 5])))
-    sizes = file.topic_bytes
-    assert list(landed_of([file])) == [
-        Landed("a", 0, 3, round(3 * sizes["a"])),
-        Landed("b", 1, 2, round(2 * sizes["b"])),
-    ]
-    untold = replace(file, stats=json.dumps({"numRecords": 5}))
-    assert list(landed_of([untold])) == [Landed("", None, 5, file.bytes)]
+def test_what_a_file_brought_is_told_by_partition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stage_file, "GATHERED_BYTES", 5_000)
+    many = [((f"m{number}", 0), rows(0, [3])) for number in range(300)]
+    first, second = rows(0, [1, 2]), rows(0, [5], 9_000)
+    read = [(("b", 1), rows(1, [7, 9])), (("a", 0), first), *many, (("a", 0), second)]
+    _, file = written(tmp_path, *read)
+    assert "ranges" not in json.loads(file.stats), "which a commit states of few partitions only"
+    told = {(one.topic, one.partition): one for one in file.landed}
+    assert len(told) == len(file.landed) == 302
+    assert told["a", 0] == Landed("a", 0, 3, arrow_bytes(first) + arrow_bytes(second))
+    assert told["b", 1].records == 2

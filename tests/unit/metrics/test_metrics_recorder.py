@@ -78,13 +78,13 @@ def test_commits_and_what_they_bring() -> None:
     recorder = Recorder()
     for seconds in (0.02, 0.3):
         recorder.committed("records", seconds)
-    recorder.landed("east", [Landed("orders", 0, 5, 500), Landed("", None, 7, 70)])
+    recorder.landed("east", [Landed("orders", 0, 5, 500), Landed("orders", 3, 7, 70)])
     recorder.landed("east", iter([Landed("orders", 0, 1, 10)]))
     facts = recorder.facts()
     assert (facts.commits["records"].count, facts.commits["records"].total) == (2, 0.32)
     assert facts.landed == {
         ("east", "orders", 0): Volume(6, 510),
-        ("east", "", None): Volume(7, 70),
+        ("east", "orders", 3): Volume(7, 70),
     }
 
 
