@@ -54,7 +54,7 @@ def sent(
     resend = Resend("replay", "1", "east", "west", target_id="id", request={}, parts=(part,))
     planned = steps.PlannedResend(resend, continued=True)
     made = steps.Steps(deployment, cast(StageFiles, None), "west")
-    answer = sent_answer(*made.carry_out(planned, Sending(), threading.Event(), told=told))
+    answer = sent_answer(*made.carry_out(planned, Sending(), threading.Event(), on_sent=told))
     assert answers == [answer]
     assert [change.after for _, change in event_log.rows] == [f"records={at_target}"], "it is over"
     return answer
