@@ -513,7 +513,7 @@ def stand_ins(world: World) -> list[tuple[Any, str, object]]:
         **{name: lambda *_: None for name in ("debug", "info", "warning", "error", "exception")}
     )
     names = map("{:012}".format, itertools.count())
-    made_up = SimpleNamespace(make_up=lambda *_, **__: None, told=None)
+    made_up = SimpleNamespace(make_up=lambda *_, **__: None, reported=None)
     return [
         (landing_worker, "ReadingFlows", Flows),
         (landing_worker, "LandingIncidents", Told),
