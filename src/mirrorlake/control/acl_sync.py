@@ -115,8 +115,8 @@ class AclSync:
         self.compared_at = began
         if compared.unknown is None:
             self.left = plan.left
-        said = [*unreported, *(not_written_out(acl, self.flow) for acl in plan.withheld)]
-        rows = self._not_reported(said, plan.changes)
+        uncopied = [*unreported, *(not_written_out(acl, self.flow) for acl in plan.withheld)]
+        rows = self._not_reported(uncopied, plan.changes)
         due = self._refusals.due(plan.changes)
         errors: dict[AclChange, str | None] = {
             change: None for change in due if change.action == "forget"
@@ -142,7 +142,7 @@ class AclSync:
                 rows.append(change.row(error, self._named_by))
         done = {change for change, error in errors.items() if error is None}
         left = [change for change in plan.changes if change not in done]
-        refused = [row.resource for row in said if row.outcome == "refused"]
+        refused = [row.resource for row in uncopied if row.outcome == "refused"]
         self.refused = self._refusals.standing([*left, *refused])
         self._log_and_record(rows)
         return rows

@@ -160,7 +160,7 @@ class ControlLoop:
     def _sync_configs(self) -> None:
         """Sync configs. Fails while some cannot be made as at the source."""
         self._flow_worker.targets.kept_alike.sync_configs()
-        _check_alike(self._flow_worker.targets.configs.undone)
+        _check_alike("configs", self._flow_worker.targets.configs.undone)
 
     def _sync_acls(self) -> None:
         """Sync ACLs, and fail as with configs. Those that were made under another policy wait for
@@ -173,7 +173,7 @@ class ControlLoop:
             else:
                 incidents.close_kinds([self.flow.name], [LEFT])
             self._acls_left = acls.left
-        _check_alike(acls.refused)
+        _check_alike("ACLs", acls.refused)
 
     def _sync_groups(self) -> None:
         """Set positions of groups. While a command moves groups, this waits for the next turn. It
@@ -253,11 +253,13 @@ class ControlLoop:
         return None
 
 
-def _check_alike(refused: Sequence[str]) -> None:
-    """Raise ReplicationError for what the two sides do not have alike, and why."""
+def _check_alike(what: str, refused: Sequence[str]) -> None:
+    """Raise ReplicationError if some configs or ACLs are not as at the source; `refused` are the
+    reasons, one for each."""
     if refused:
         raise ReplicationError(
-            f"{len(refused)} are not as at the source, such as: {refused[0]}; `changes` has each"
+            f"{len(refused)} {what} of the target are not as at the source; the first reason: "
+            f"{refused[0]}; the table `changes` has all of them"
         )
 
 
