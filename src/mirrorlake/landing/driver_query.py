@@ -11,10 +11,11 @@ from contextlib import closing
 from mirrorlake.kafka.refusals import silence_in_words
 from mirrorlake.lake.session_tables import LaterSession
 from mirrorlake.lake.small_batches import Demand
-from mirrorlake.landing.batch_planner import BatchPlanner
+from mirrorlake.landing.batch_planner import BatchPlanner, PlannedBatch
 from mirrorlake.landing.job import LandJob
+from mirrorlake.landing.ranges import next_ends
 from mirrorlake.landing.sinks import PathSink
-from mirrorlake.offsets.positions import offset_count, ranges_between
+from mirrorlake.offsets.positions import Ends, offset_count, ranges_between
 from mirrorlake.threads import in_thread
 
 #: The most seconds between the starts of batches that take long.
@@ -90,22 +91,30 @@ class DriverQuery:
         return starting and time.monotonic() < self._yields_until
 
     def _land_next(self, numbers: Iterator[int]) -> bool:
-        """Land the next small batch, if there is one; returns whether more is left. If that is
-        much, ask for a session, which takes over once it is there."""
+        """Land the next batch, if there is one; returns whether more was left of it."""
         reached = self._sink.covered() or self._job.starts
-        most = min(self._job.max_records, self._sink.small_records)
-        batch = self._planner.next(reached, self._sink.pace, most)
-        if batch is None:
+        planned = self._planner.next(reached, self._sink.pace, self._job.max_records)
+        if planned is None:
             return False
+        batch = self._small(reached, planned)
+        if self.outgrown:
+            return False
+        self._in_batch = True
+        self._sink.take(batch.end, batch.noted, next(numbers))
+        self._in_batch = False
+        return batch is not planned
+
+    def _small(self, reached: Ends, batch: PlannedBatch) -> PlannedBatch:
+        """As much of a batch as this process lands at a time. If much more is left, ask for a
+        session, which takes over once it is there."""
+        most = self._sink.small_records
         left = offset_count(ranges_between(reached, batch.log_ends))
         much, session = self._demand.worth_a_session(left / max(1, most)), self._session
         if much and session is not None:
             self.outgrown = session.over
             session.begin()
             self._yields_until = self._yields_until or time.monotonic() + YIELD_SECONDS
-            if self.outgrown:
-                return False
-        self._in_batch = True
-        self._sink.take(batch.end, batch.noted, next(numbers))
-        self._in_batch = False
-        return left > most
+        if self._sink.is_small(ranges_between(reached, batch.end)):
+            return batch
+        end = next_ends(reached, batch.log_ends, max_records=most, pace=self._sink.pace)
+        return PlannedBatch(end, None, batch.log_ends)

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -163,15 +162,6 @@ def test_some_batches_are_landed_at_once_and_start_no_session(source: Source, si
     until(lambda: sink.covered() == source.ends, "all of them")
     query.stop()
     assert ended(query) and not session.begun and len(sink.landed) >= MANY
-
-
-def test_what_is_left_of_a_small_batch_follows_at_once(source: Source, sink: Sink) -> None:
-    """And not a trigger's time later."""
-    source.ends = {("a", 0): 5 + 3 * SMALL, ("a", 1): 0}
-    query = DriverQuery(sink, replace(sink._job, trigger_seconds=600.0), None)
-    until(lambda: sink.covered() == source.ends, "all of them")
-    query.stop()
-    assert ended(query) and len(sink.landed) >= 3
 
 
 def _by_batch(sink: Sink) -> Mapping[int, list[object]]:
