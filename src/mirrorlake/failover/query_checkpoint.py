@@ -11,11 +11,11 @@ from pathlib import Path
 
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.errors import InputError
-from mirrorlake.groups.passed_over import with_passed_over
-from mirrorlake.groups.shared_topics import Direction, joined
+from mirrorlake.groups.route_sides import translate_along
+from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.lake.other_logs import OtherLogs, other_logs
 from mirrorlake.lake.reader import Reader
-from mirrorlake.lake.translate import never_seen, translate_living
+from mirrorlake.lake.translate import never_seen
 from mirrorlake.offsets.positions import TopicPartitionOffset, Translated
 from mirrorlake.spark.query_files import (
     EARLIEST,
@@ -84,8 +84,7 @@ def translate_query(
     }
     way = Direction(flow, reverse)
     offsets = [position for position in asked if position[2] not in (EARLIEST, LATEST)]
-    known = joined(lake, topology, way, translate_living(lake, flow.name, offsets, reverse))
-    known = known if reverse else with_passed_over(lake, flow.name, known)
+    known = translate_along(lake, topology, way, offsets)
     known.update(
         _marks(
             flow,

@@ -4,11 +4,13 @@ import logging
 from collections.abc import Collection, Mapping
 from functools import partial
 
+from mirrorlake.config.topology import Topology
 from mirrorlake.errors import ClusterUnusable
 from mirrorlake.groups import logs
 from mirrorlake.groups.passed_over import with_passed_over
 from mirrorlake.groups.readable import Sides
-from mirrorlake.groups.shared_topics import Route, joined
+from mirrorlake.groups.shared_topics import Direction, Route, joined
+from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import translate_living
 from mirrorlake.offsets.positions import (
     LogEnds,
@@ -20,18 +22,23 @@ from mirrorlake.offsets.positions import (
 logger = logging.getLogger(__name__)
 
 
+def translate_along(
+    lake: Reader, topology: Topology, way: Direction, asked: Collection[TopicPartitionOffset]
+) -> dict[TopicPartitionOffset, Translated]:
+    """Positions of groups on the other side of a direction, as far as the lake knows: by the
+    records of both flows in a topic that two share, and with those that the flow goes on without
+    counted as `gone`."""
+    flow = way.flow.name
+    translated = joined(lake, topology, way, translate_living(lake, flow, asked, way.reverse))
+    return translated if way.reverse else with_passed_over(lake, flow, translated)
+
+
 def sides_of(route: Route, gone: str | None = None) -> Sides:
     """Both sides of a route, as `readable_positions` queries them. If the origin is gone, its log
     ends are unknown and its starts come from the newest samples."""
     connections, lake, flow = route.connections, route.lake, route.flow.name
+    translate = partial(translate_along, lake, connections.topology, route)
     origin, goal = connections.admin(route.origin), connections.admin(route.goal)
-
-    def translate(
-        asked: Collection[TopicPartitionOffset],
-    ) -> dict[TopicPartitionOffset, Translated]:
-        translated = translate_living(lake, flow, asked, route.reverse)
-        translated = joined(lake, connections.topology, route, translated)
-        return translated if route.reverse else with_passed_over(lake, flow, translated)
 
     def sampled(_: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
         rows = lake.query_rows("newest_samples", flow=flow, since_ms=0)

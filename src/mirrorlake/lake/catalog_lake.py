@@ -185,10 +185,9 @@ class CatalogLake(Lake):
         changed = change.applied_to(rows)
         if changed is None or rows.num_rows:
             return changed is None
-        changed = changed.cast(rows.schema)
-        filled = self.spark.createDataFrame(changed).coalesce(1)
-        self.retrying(lambda: self._numbered(filled, change.table, *_FIRST_ROWS))
-        return bool(files.rows_of(change.table).equals(changed))
+        filled = changed.cast(rows.schema)
+        self.retrying(lambda: self._commit(change.table, filled, *_FIRST_ROWS))
+        return bool(files.rows_of(change.table).equals(filled))
 
     def upkeep(self, table: str) -> TableUpkeep:
         """See `Lake.upkeep`: by Spark."""

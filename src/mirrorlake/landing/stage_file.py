@@ -131,7 +131,7 @@ def write_parts(
     job: LandJob, writer: Literal["driver", "task"], read: Callable[[Part], Read], work: Work[Part]
 ) -> Iterator[StagedFile]:
     """A task of the pool (`spark/tasks.py`): write one file per part of a job from what is read.
-    None for a part without rows."""
+    Yields none for a part without rows."""
     assert job.directory is not None
     for part, _ in work:
         file = StageFile(job.directory, job.schema, part, writer)

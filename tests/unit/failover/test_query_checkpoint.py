@@ -17,6 +17,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
 from mirrorlake.failover import query_checkpoint
 from mirrorlake.failover.query_checkpoint import TranslatedQuery, read_checkpoint, translate_query
+from mirrorlake.groups import route_sides
 from mirrorlake.lake.other_logs import OtherLogs
 from mirrorlake.lake.translate import TopicPartitionOffset
 from mirrorlake.library.internals import Internals
@@ -129,8 +130,8 @@ def law(monkeypatch: pytest.MonkeyPatch) -> None:
     ) -> dict[TopicPartitionOffset, Translated]:
         return {key: replace(one, gone=5 if key[1] == 7 else 0) for key, one in known.items()}
 
-    monkeypatch.setattr(query_checkpoint, "translate_living", translate_all)
-    monkeypatch.setattr(query_checkpoint, "with_passed_over", with_passed_over)
+    monkeypatch.setattr(route_sides, "translate_living", translate_all)
+    monkeypatch.setattr(route_sides, "with_passed_over", with_passed_over)
     others = OtherLogs("east", frozenset({"again"}), {("back", 0): 2500})
     monkeypatch.setattr(query_checkpoint, "other_logs", lambda *_: others)
 
