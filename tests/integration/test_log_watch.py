@@ -149,15 +149,17 @@ def counted(ends: SourceEnds) -> list[int]:
 
 def settled(ends: SourceEnds, reached: dict[tuple[str, int], int]) -> None:
     """Go on until all are left to the watch, and the fetch is over that was under way when it was
-    given the last of them: in production a partition is asked for until then."""
+    given the last of them: in production a partition is asked for until then. A partition that is
+    not answered in time, as on a machine with much else to do, is asked for again."""
     # a partition of a new topic may have no leader yet
     until(lambda: ends.known(reached) == reached, "all leaders are known")
     asked, given_at = counted(ends), time.monotonic()
 
     def quiet() -> bool:
         nonlocal given_at
-        assert ends.known(reached) == reached
-        if asked[-1]:
+        known = ends.known(reached)
+        assert known.items() <= reached.items()
+        if asked[-1] or len(known) < len(reached):
             given_at = time.monotonic()
         return time.monotonic() - given_at > WAIT_SECONDS + 1
 
@@ -170,7 +172,7 @@ def test_landing_asks_for_what_moves(clusters: ClusterPair, topic: str, ends: So
     settled(ends, reached)
     asked = counted(ends)
     write(clusters.east, topic, [NewRecord(b"1", partition=7)])
-    until(lambda: ends.known(reached)[topic, 7] == 1, "the record is known", 2.0)
+    until(lambda: ends.known(reached).get((topic, 7)) == 1, "the record is known", 2.0)
     reached[topic, 7] = 1
     until(lambda: ends.known(reached) == reached and asked[-1] == 1, "it alone is asked for", 5.0)
 
@@ -218,7 +220,7 @@ def test_a_watch_that_hears_nothing_delays_a_record_by_the_pace_of_all(
     assert ends._watch is not None
     ends._watch._consumer.stop(reached)
     write(clusters.east, topic, [NewRecord(b"1", partition=7)])
-    until(lambda: ends.known(reached)[topic, 7] == 1, "the record is known", ALL_SECONDS + 2.0)
+    until(lambda: ends.known(reached).get((topic, 7)) == 1, "the record is known", ALL_SECONDS + 2.0)
 
 
 @pytest.mark.slow
