@@ -10,6 +10,8 @@ import gc
 import os
 
 _VARIABLE, _HEAPS = "MALLOC_ARENA_MAX", "2"
+#: Where Arrow takes memory for its columns; by default from an allocator of its own.
+_ARROW_VARIABLE, _THE_SAME = "ARROW_DEFAULT_MEMORY_POOL", "system"
 #: malloc.h: M_ARENA_MAX.
 _PARAMETER = -8
 #: Thresholds of `gc.set_threshold` (by default 700, 10, 10): new objects before Python collects the
@@ -18,12 +20,13 @@ _MORE_OBJECTS, _OLDER, _OLDEST = 10_000, 20, 50
 
 
 def share_heaps() -> None:
-    """Have the threads that this process will start share two heaps, unless the user has set a
-    number. Call it before many threads are started."""
-    if (
-        _VARIABLE not in os.environ
-        and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None
-    ):
+    """Have the threads that this process will start share two heaps, and Arrow use these too, here
+    and in children, unless the user has set something else. Call it before many threads are
+    started, and before Arrow is used."""
+    if (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is None:
+        return
+    os.environ.setdefault(_ARROW_VARIABLE, _THE_SAME)
+    if _VARIABLE not in os.environ:
         mallopt(_PARAMETER, int(_HEAPS))
 
 

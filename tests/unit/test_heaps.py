@@ -50,9 +50,21 @@ give_back()
 print((before - size()) >> 20)
 """
 
+#: Prints where Arrow takes its memory from, in this process and in a child.
+_ARROW = """
+import subprocess, sys
+from mirrorlake.heaps import share_heaps
+share_heaps()
+import mirrorlake.cli.main, mirrorlake.cli.replicate
+here = "import pyarrow; print(pyarrow.default_memory_pool().backend_name, flush=True)"
+exec(here)
+subprocess.run([sys.executable, "-c", here], check=True)
+"""
+_VARIABLES = "MALLOC_ARENA_MAX", "ARROW_DEFAULT_MEMORY_POOL"
+
 
 def _said(code: str, **variables: str) -> str:
-    known = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+    known = {name: value for name, value in os.environ.items() if name not in _VARIABLES}
     done = subprocess.run(
         [sys.executable, "-c", code], env=known | variables, capture_output=True, check=True
     )
@@ -71,3 +83,11 @@ def test_two_heaps_for_all_threads() -> None:
 
 def test_memory_is_given_back() -> None:
     assert int(_said(_TRIMMED)) > 50
+
+
+def test_arrow_uses_the_same_heaps() -> None:
+    assert _said(_ARROW).split() == ["system", "system"]
+
+
+def test_arrow_uses_the_pool_that_the_user_has_chosen() -> None:
+    assert "system" not in _said(_ARROW, ARROW_DEFAULT_MEMORY_POOL="mimalloc").split()
