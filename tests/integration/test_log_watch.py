@@ -220,7 +220,9 @@ def test_a_watch_that_hears_nothing_delays_a_record_by_the_pace_of_all(
     assert ends._watch is not None
     ends._watch._consumer.stop(reached)
     write(clusters.east, topic, [NewRecord(b"1", partition=7)])
-    until(lambda: ends.known(reached).get((topic, 7)) == 1, "the record is known", ALL_SECONDS + 2.0)
+    until(
+        lambda: ends.known(reached).get((topic, 7)) == 1, "the record is known", ALL_SECONDS + 2.0
+    )
 
 
 @pytest.mark.slow

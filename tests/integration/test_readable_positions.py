@@ -68,6 +68,11 @@ def test_what_the_flow_goes_on_without_is_no_exact_move(scene: Scene) -> None:
     assert (rows[group]["gone_at_most"], rows[behind]["gone_at_most"]) == (90, 0)
     (left,) = found["left"]
     assert code == 1 and group in left and "up to 90 records that it has not read" in left
+    place = "translate", "--flow", FLOW, "--topic", scene.name, "--partition", "0", "--offset"
+    in_front, exact = (scene.call(*place, offset)[1] for offset in ("5", "105"))
+    assert (in_front["offset"], exact["offset"]) == (0, 5)
+    assert (in_front["exact"], exact["exact"]) == (False, True)
+    assert "in front of its start" in in_front["reason"]
 
 
 @pytest.mark.wide(

@@ -3,7 +3,7 @@
 has not read them misses them at the target."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from mirrorlake.lake.incidents import ACCEPT
@@ -11,12 +11,22 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.starts import starts_of
 from mirrorlake.lake.targets import LivingMirror, living_targets
-from mirrorlake.offsets.positions import PartitionGeneration, TopicPartitionOffset, Translated
+from mirrorlake.offsets.positions import (
+    PartitionGeneration,
+    TopicAndPartition,
+    TopicPartitionOffset,
+    Translated,
+)
 from mirrorlake.offsets.ranges import NO_END, OffsetRanges
 
 #: Decisions by which records are given up.
 _GIVEN_UP = frozenset(
     {("target_refused", "skip"), ("target_lost", ACCEPT), ("stage_trimmed", "continue")}
+)
+#: Why a position is not exact whose next record is one of these.
+PASSED_OVER = (
+    "the flow goes on without the record at this offset, which lies in front of its start, was "
+    "given up by a decision, or is parked; this is the position of the next one"
 )
 
 
@@ -24,18 +34,37 @@ def with_passed_over(
     lake: Reader, flow: str, translated: Mapping[TopicPartitionOffset, Translated]
 ) -> dict[TopicPartitionOffset, Translated]:
     """Count, as `gone`, the records at or behind source positions that the flow goes on without."""
-    passed = _passed_over(lake, flow) if translated else {}
-    if not passed:
-        return dict(translated)
-    known = source_generations(lake, flow)
-
-    def count(topic: str, partition: int, offset: int) -> int:
-        place = PartitionGeneration(topic, partition, known.newest((topic, partition)))
-        return passed[place].count(offset, NO_END) if place in passed else 0
-
+    passed = _of_newest_logs(lake, flow) if translated else {}
+    nothing = OffsetRanges()
     return {
-        key: replace(position, gone=position.gone + count(*key))
-        for key, position in translated.items()
+        (topic, partition, offset): replace(
+            position,
+            gone=position.gone + passed.get((topic, partition), nothing).count(offset, NO_END),
+        )
+        for (topic, partition, offset), position in translated.items()
+    }
+
+
+def records_passed_over(
+    lake: Reader, flow: str, positions: Collection[TopicPartitionOffset]
+) -> set[TopicPartitionOffset]:
+    """Those of some source positions whose next record is one that the flow goes on without."""
+    passed = _of_newest_logs(lake, flow) if positions else {}
+    return {
+        (topic, partition, offset)
+        for topic, partition, offset in positions
+        if offset in passed.get((topic, partition), ())
+    }
+
+
+def _of_newest_logs(lake: Reader, flow: str) -> Mapping[TopicAndPartition, OffsetRanges]:
+    """The offsets of such records in the logs that the source has now."""
+    passed = _passed_over(lake, flow)
+    known = source_generations(lake, flow) if passed else None
+    return {
+        place.topic_partition: offsets
+        for place, offsets in passed.items()
+        if known is not None and place.generation == known.newest(place.topic_partition)
     }
 
 

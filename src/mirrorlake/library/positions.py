@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
 from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
+from mirrorlake.groups.passed_over import PASSED_OVER, records_passed_over
 from mirrorlake.groups.shared_topics import Direction, Route
 from mirrorlake.groups.view import read_groups
 from mirrorlake.lake.other_logs import inexact_reasons
@@ -201,7 +202,11 @@ def _answers(
     reverse: bool,
 ) -> dict[TopicPartitionOffset, Position]:
     """The translated positions, each with the reason if it is not exact."""
-    reasons = inexact_reasons(reader, flow, translated, reverse) if translated else {}
+    passed_over = () if reverse else records_passed_over(reader, flow, translated)
+    reasons = {
+        **dict.fromkeys(passed_over, PASSED_OVER),
+        **(inexact_reasons(reader, flow, translated, reverse) if translated else {}),
+    }
     return {
         key: Position(
             there.topic, there.partition, there.offset, key not in reasons, reasons.get(key)

@@ -150,6 +150,7 @@ def test_translate(shared: Context, shown: io.StringIO, monkeypatch: pytest.Monk
     found = SimpleNamespace(topic=ODD, partition=0, offset=1, exact=True)
     monkeypatch.setattr(positions, "translate", lambda *_, **__: found)
     monkeypatch.setattr(positions, "inexact_reasons", lambda *_: {})
+    monkeypatch.setattr(positions, "records_passed_over", lambda *_: ())
     inspect.translate(of(shared), "a->b", "t", 0, 1, False, None, as_json=False)
     assert ODD in shown.getvalue()
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mirrorlake.groups.passed_over import with_passed_over
+from mirrorlake.groups.passed_over import records_passed_over, with_passed_over
 from mirrorlake.offsets.positions import Translated
 from mirrorlake.testing import MemoryLake
 from tests.support.lake_rows import FLOW
@@ -57,3 +57,19 @@ def test_of_a_topic_that_was_made_again_only_its_own_counts() -> None:
     begun = {**PLACE, "generation": 1, "partition": None, "first_offset": None, "id": "y"}
     start = {"flow": FLOW, **PLACE, "first_offset": 100}
     assert gone(lake(starts_of=[start], generation_begins=[begun]), 20) == [0]
+
+
+def test_positions_whose_next_record_is_one_of_these() -> None:
+    start = {"flow": FLOW, **PLACE, "first_offset": 100}
+    skipped = incident(110, 112, resolution="skip")
+    parked = {**PLACE, "offset": 140}
+    tables = lake(starts_of=[start], mirror_incidents=[skipped], parked_waiting=[parked])
+    asked = [("orders", 0, at) for at in (99, 100, 109, 110, 112, 113, 140, 141)]
+    asked.append(("others", 0, 5))
+    assert sorted(at for _, _, at in records_passed_over(tables, FLOW, asked)) == [
+        99,
+        110,
+        112,
+        140,
+    ]
+    assert records_passed_over(lake(), FLOW, asked) == set()
