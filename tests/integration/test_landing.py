@@ -76,13 +76,13 @@ def test_no_batch_compiles_code_of_its_own(
     compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
     counts = []
     with settings_for_now(spark, generated):
-        for batches in (1, 1, 11):
+        for batches in (11, 11):  # the first ones also compile what all batches share
             write(clusters.east, topic_name, numbered(100 * batches, 1))
             counted = compiled.getCount()
             land_only(spark, topology)
             counts.append(compiled.getCount() - counted)
     assert place == "path" or counts[0] > 0, counts
-    assert counts[2] - counts[1] < 10, counts
+    assert counts[1] < 10, counts
 
 
 @pytest.mark.slow

@@ -19,7 +19,12 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.checkpoints import has_name, is_fenced_by_delta, keep_read, newest_end
 from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.receipts import RECEIPTS, not_read, reported_batch
-from mirrorlake.landing.stage_rows import PART_DONE, rows_of_parts, schema_for_spark
+from mirrorlake.landing.stage_rows import (
+    ADDED_BY_SPARK,
+    PART_DONE,
+    rows_of_parts,
+    schema_for_spark,
+)
 from mirrorlake.offsets.positions import Ends, ranges_between
 from mirrorlake.spark.tasks import numbers
 
@@ -183,9 +188,8 @@ def _handed(job: LandJob) -> "StructType":
 
 
 def _records(job: LandJob, rows: "DataFrame") -> "DataFrame":
-    """The handed rows that are records, with the columns that Spark adds."""
+    """The handed rows that are records, with the column that Spark adds."""
     from pyspark.sql import functions as F
 
-    added = {"source_cluster": F.lit(job.alias), "landed_at": F.current_timestamp()}
-    columns = [added.get(name, F.col(name)).alias(name) for name in job.schema.names]
-    return rows.where(F.col("partition") != PART_DONE).select(columns)
+    records = rows.where(F.col("partition") != PART_DONE)
+    return records.withColumn(ADDED_BY_SPARK, F.lit(job.alias)).select(job.schema.names)

@@ -19,11 +19,12 @@ from mirrorlake.spark.tasks import by_number
 
 #: About how many Arrow bytes are handed to Spark at once: each batch has a fixed cost.
 HANDED_BYTES = 2 << 20
-#: Columns that Spark adds to rows by itself, for less than it costs to read them.
-ADDED_BY_SPARK = ("source_cluster", "landed_at")
+#: The column that Spark adds to rows by itself, for less than it costs to read it. For one that
+#: differs from batch to batch it would compile code of its own each time.
+ADDED_BY_SPARK = "source_cluster"
 #: Columns that are never null in a staged record, of those that tasks read.
 NEVER_NULL = frozenset(
-    "topic partition offset timestamp_type batch_id generation batch_end".split()
+    "topic partition offset timestamp_type landed_at batch_id generation batch_end".split()
 )
 #: The value of `partition` in the last row that a task gives, which is no record: its `topic` lists
 #: what the task has read (`receipts.receipt`).
@@ -90,7 +91,7 @@ def schema_for_spark(schema: pa.Schema) -> pa.Schema:
         [
             field.with_nullable(field.name not in NEVER_NULL)
             for field in schema
-            if field.name not in ADDED_BY_SPARK
+            if field.name != ADDED_BY_SPARK
         ]
     )
 

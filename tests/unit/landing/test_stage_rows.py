@@ -40,7 +40,7 @@ def test_rows_have_the_columns_of_the_table_but_those_that_spark_adds(tmp_path: 
     assert len(batches) == 1, "small parts go together"
     (batch,) = batches
     table = definition("records").rows
-    assert set(table.names) - set(SCHEMA.names) == set(ADDED_BY_SPARK)
+    assert set(table.names) - set(SCHEMA.names) == {ADDED_BY_SPARK}
     assert batch.schema.equals(done.schema)
     assert batch.schema.equals(SCHEMA), "Spark 4.2 compares them, nullability included"
     assert {field.name for field in SCHEMA if not field.nullable} == NEVER_NULL
