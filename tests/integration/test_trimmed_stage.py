@@ -21,7 +21,7 @@ from tests.support.replication import (
     replicate_once,
 )
 from tests.support.topologies import assert_mapped, incidents
-from tests.support.trimmed_stage import trimmed
+from tests.support.trimmed_stage import delete_all_but_the_newest, trimmed
 
 pytestmark = [pytest.mark.slow, *BOTH_LANES]
 
@@ -73,6 +73,21 @@ def test_deleted_records_are_read_from_the_source_again_once_however_often_it_is
     there = read_topic(clusters.west, f"east.{topic_name}")
     assert assert_mapped(lake, FLOW, read_topic(clusters.east, topic_name), topic_name, there) == 50
     assert incidents(lake) == []
+
+
+@pytest.mark.law("nothing silently")
+def test_what_is_deleted_again_before_the_flow_had_it_stops_it_again(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    file, lake, connections = stopped(spark, clusters, topic_name, tmp_path)
+    wanted = Wanted(flow=FLOW, topic=topic_name)
+    resolve(Deployment.opened(lake, connections), wanted, "read-again")
+    delete_all_but_the_newest(spark, file)
+    with pytest.raises(StageTrimmed, match=f"offsets 30 to 48 of {topic_name}-0"):
+        replicate_once(spark, file)
+    resolve(Deployment.opened(lake, connections), wanted, "read-again")
+    replicate_once(spark, file)
+    assert arrived(clusters, topic_name) == list(range(50))
 
 
 def test_what_the_source_has_trimmed_too_is_asked_for_again(

@@ -7,8 +7,9 @@ from pyspark.sql import SparkSession
 
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake import table_upkeep
+from mirrorlake.lake.decisions import FOUND_NONE, READ_AGAIN
 from mirrorlake.lake.definitions import sql_text
-from mirrorlake.lake.incidents import CAME_THROUGH, READ_AGAIN, WENT_ON, Incidents
+from mirrorlake.lake.incidents import CAME_THROUGH, WENT_ON, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.targets import LivingMirror, target_decisions
@@ -35,6 +36,7 @@ def test_what_decides_stays_for_ever(spark: SparkSession, tmp_path: Path) -> Non
     kinds = [*CHOICES, "flow_stopped", "content_differs"]
     decided = [(kind, choice) for kind in kinds for choice in choices_of(kind)]
     decided.append(("stage_trimmed", f"{READ_AGAIN} from 7"))
+    decided.append(("stage_trimmed", FOUND_NONE))
     ended = [
         *decided,
         *_BY_THEMSELVES.items(),

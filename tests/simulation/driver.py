@@ -27,7 +27,8 @@ from mirrorlake.forget.still_needed import (
 )
 from mirrorlake.kafka import python_log
 from mirrorlake.kafka.client_pool import ClientPool
-from mirrorlake.lake.incidents import WENT_ON, Lost
+from mirrorlake.lake.decisions import Lost
+from mirrorlake.lake.incidents import WENT_ON
 from mirrorlake.lake.owners import fenced
 from mirrorlake.lake.reader import Frame
 from mirrorlake.offsets.generations import SourceGenerations

@@ -27,10 +27,11 @@ from mirrorlake.forget.forget import forget
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Row
 from mirrorlake.lake import maintain
+from mirrorlake.lake.decisions import Decided
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.forgotten import forgotten_from
-from mirrorlake.lake.incidents import Decided, Incident, Incidents
+from mirrorlake.lake.incidents import Incident, Incidents
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.table_upkeep import merge_map, removals_from
 from mirrorlake.lake.targets import LivingMirror, noted_targets

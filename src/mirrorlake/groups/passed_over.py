@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from mirrorlake.lake.incidents import ACCEPT
+from mirrorlake.lake.decisions import decided_of
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.starts import starts_of
@@ -19,10 +19,6 @@ from mirrorlake.offsets.positions import (
 )
 from mirrorlake.offsets.ranges import NO_END, OffsetRanges
 
-#: Decisions by which records are given up.
-_GIVEN_UP = frozenset(
-    {("target_refused", "skip"), ("target_lost", ACCEPT), ("stage_trimmed", "continue")}
-)
 #: Why a position is not exact whose next record is one of these.
 PASSED_OVER = (
     "the flow goes on without the record at this offset, which lies in front of its start, was "
@@ -74,13 +70,15 @@ def _passed_over(lake: Reader, flow: str) -> Mapping[PartitionGeneration, Offset
     for place, first in starts_of(lake, flow).items():
         passed[place].add([(0, first - 1)] if first else [])
     living = living_targets(lake, flow)
-    for row in lake.query_rows("mirror_incidents", flow=flow):
-        noted = living.get(row["topic"])
+
+    def mirror(topic: str) -> LivingMirror:
+        noted = living.get(topic)
         names = (None, None) if noted is None else (noted.target_topic, noted.generation)
-        given_up = (row["kind"], row["resolution"]) in _GIVEN_UP and row["first_offset"] is not None
-        if given_up and LivingMirror(*names).is_of(row):
-            offsets = (row["first_offset"], row["last_offset"])
-            passed[PartitionGeneration.from_row(row)].add([offsets])
+        return LivingMirror(*names)
+
+    decided = decided_of(lake.query_rows("mirror_incidents", flow=flow), mirror)
+    for place, ranges in [*decided.skipped.items(), *decided.trimmed.items()]:
+        passed[place].add(ranges)
     for row in lake.query_rows("parked_waiting", flow=flow):
         passed[PartitionGeneration.from_row(row)].add([(row["offset"], row["offset"])])
     return passed

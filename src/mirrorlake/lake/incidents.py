@@ -2,33 +2,23 @@
 is over or decided."""
 
 import threading
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from mirrorlake.errors import ContentDiffers, MirrorlakeError, ReplicationError, first_line
+from mirrorlake.lake.decisions import Decided, decided_of
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.other_logs import other_logs
 from mirrorlake.lake.reader import Frame, QueryRows
 from mirrorlake.lake.rising_times import next_time
 from mirrorlake.lake.targets import LivingMirror
-from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
-from mirrorlake.offsets.ranges import OffsetRanges
+from mirrorlake.offsets.positions import PartitionGeneration
 
-#: The resolution by which records that the stage had lost are staged again; followed by ` from
-#: <offset>`, only from that offset on.
-READ_AGAIN = "read-again"
-#: The resolution by which a flow goes on behind records that its target refuses; they stay, to be
-#: sent later.
-PARK = "park"
 #: The resolutions of incidents that end by themselves, also in `sql/queries/remove_incidents.sql`.
 CAME_THROUGH, WENT_ON = "it came through again", "the flow went on behind the records"
-#: The resolutions for records that a target has lost: produce them from the stage again, or give
-#: them up.
-PRODUCE_AGAIN, ACCEPT = "produce-again", "accept"
 _SETTLED = "flow STRING, kind STRING, topic STRING, partition INT, generation INT, behind TIMESTAMP"
-_LOST = "target_lost"
 #: Kinds whose incidents concern only the offsets that they name, and await no decision: an open one
 #: does not cover other offsets of its partition.
 _OF_OFFSETS = frozenset({"landing_gap"})
@@ -66,37 +56,6 @@ class WaitingPartition(NamedTuple):
     def place(self) -> PartitionGeneration:
         """The generation of the partition that the offset belongs to."""
         return PartitionGeneration(self.topic, self.partition, self.generation)
-
-
-class Lost(NamedTuple):
-    """What a target lost of a partition, without a decision yet: all from a target offset on, in
-    one generation of the target topic."""
-
-    target_generation: int
-    target_offset: int
-
-
-class Decided(NamedTuple):
-    """What an operator decided about stopped partitions, each in a generation of its topic.
-
-    Attributes:
-        stopped: partitions that stay stopped.
-        skipped: source offsets that were given up.
-        foreign: the source offset at which the flow goes on behind another producer's records.
-        trimmed: source offsets that the flow goes on without, since the stage has lost them.
-        parked: source offsets to park if they are refused.
-        lost: partitions whose target has lost records, without a decision yet.
-        again: partitions to produce again from the end of the map on; a committed position below
-            this target offset no longer counts.
-    """
-
-    stopped: frozenset[PartitionGeneration]
-    skipped: dict[PartitionGeneration, OffsetRanges]
-    foreign: dict[PartitionGeneration, int]
-    trimmed: dict[PartitionGeneration, OffsetRanges]
-    parked: dict[PartitionGeneration, OffsetRanges]
-    lost: dict[TopicAndPartition, Lost]
-    again: dict[PartitionGeneration, int]
 
 
 class Incidents:
@@ -201,7 +160,7 @@ class Incidents:
             return
         with self._use:
             behind = None
-            if any(key.kind == _LOST for key in settled):
+            if any(key.kind == "target_lost" for key in settled):
                 # by it the view `group_positions` knows earlier checkpoints
                 behind = self._lake.ask("newest_checkpoint")[0]["at"]
             rows = [(*key, behind) for key in settled]
@@ -220,51 +179,8 @@ class Incidents:
         ]
 
     def decided(self, flow: str, mirror: Callable[[str], LivingMirror]) -> Decided:
-        """The operator's decisions about stopped partitions that hold now.
-
-        `mirror` returns what a source topic is produced to: a decision about another topic or
-        generation does not hold. One without a generation holds for any; one without a topic, for
-        the first.
-        """
-        stopped: set[PartitionGeneration] = set()
-        skipped: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)
-        trimmed: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)
-        parked: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)
-        foreign: dict[PartitionGeneration, int] = {}
-        lost: dict[TopicAndPartition, Lost] = {}
-        again: dict[PartitionGeneration, int] = {}
-        rows = self._lake.ask("mirror_incidents", flow=flow)
-        for row in sorted(rows, key=lambda row: row["at"]):
-            place = PartitionGeneration.from_row(row)
-            offsets = [(row["first_offset"], row["last_offset"])]
-            if not mirror(row["topic"]).is_of(row):
-                continue
-            if row["kind"] == _LOST:
-                again.pop(place, None)  # offsets at the target begin anew below it
-            if row["kind"] == _LOST and row["open"]:
-                number = row["target_generation"] or 0
-                lost[place.topic_partition] = Lost(number, row["target_offset"])
-            elif row["kind"].startswith("map_") and row["resolution"] == PRODUCE_AGAIN:
-                again[place] = row["target_offset"]
-            elif row["resolution"] == "stop":
-                stopped.add(place)
-            elif row["resolution"] in ("skip", ACCEPT):
-                skipped[place].add(offsets if row["first_offset"] is not None else ())
-            elif row["resolution"] == PARK:
-                parked[place].add(offsets)
-            elif row["kind"] == "stage_trimmed" and row["resolution"] in ("continue", READ_AGAIN):
-                trimmed[place].add(offsets)
-            elif row["kind"] == "position_lost" and row["resolution"] == "continue":
-                foreign[place] = max(foreign.get(place, -1), row["first_offset"])
-        return Decided(
-            frozenset(stopped),
-            skipped=dict(skipped),
-            foreign=foreign,
-            trimmed=dict(trimmed),
-            parked=dict(parked),
-            lost=lost,
-            again=again,
-        )
+        """The operator's decisions about stopped partitions that hold now; see `decided_of`."""
+        return decided_of(self._lake.ask("mirror_incidents", flow=flow), mirror)
 
     def _open_keys(self) -> set[IncidentKey]:
         self._open_rows()

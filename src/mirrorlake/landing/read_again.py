@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from mirrorlake.errors import InputError
+from mirrorlake.errors import InputError, StageTrimmed
+from mirrorlake.lake.decisions import FOUND_NONE
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.incidents import Incident
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.stage_index import StageFiles
@@ -24,8 +26,8 @@ def read_again(deployment: Deployment, alias: str, incident: Mapping[str, Any]) 
     """Land the offsets of an incident, as far as the source still has them. Returns the first
     offset that was read: above the incident's if the source has trimmed its log too.
 
-    Records that the source has compacted away since are missing, and not reported. A process that
-    dies meanwhile may call again: the records are landed once.
+    Records in front that the source has compacted away since are noted, and not reported again. A
+    process that dies meanwhile may call again: the records are landed once.
 
     Raises:
         InputError: the source has nothing of it.
@@ -63,7 +65,27 @@ def read_again(deployment: Deployment, alias: str, incident: Mapping[str, Any]) 
         logger.info(
             "offsets %d to %d of %s were read from cluster %s again", start, end - 1, name, alias
         )
+        there = _first_staged(lake, alias, place, start)
+        if there is None or there > start:
+            missing = (start, min(end, there or end) - 1)
+            deployment.event_log.incidents.note(
+                [_found_none(incident["flow"], place, missing)], FOUND_NONE
+            )
         return int(start)
+
+
+def _found_none(flow: str, place: PartitionGeneration, missing: tuple[int, int]) -> Incident:
+    """Offsets (inclusive) in front of what was read again: the flow goes on without them. Behind a
+    record no flow looks for what a log has compacted away."""
+    first, last = missing
+    error = StageTrimmed(
+        f"the source has no record at offsets {first} to {last} of {place.topic}-"
+        f"{place.partition} any more",
+        **place._asdict(),
+        first_offset=first,
+        last_offset=last,
+    )
+    return Incident(flow, StageTrimmed.incident_kind, error)
 
 
 def _first_staged(lake: Lake, alias: str, place: PartitionGeneration, offset: int) -> int | None:

@@ -8,9 +8,9 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.errors import ClusterUnusable, TargetRefused
 from mirrorlake.kafka.client_settings import Settings
+from mirrorlake.lake.decisions import Decided
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.forgotten import forgotten_from
-from mirrorlake.lake.incidents import Decided
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.starts import starts_of

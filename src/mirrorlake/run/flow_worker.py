@@ -14,9 +14,9 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
 from mirrorlake.errors import ClusterUnusable, MirrorlakeError, ReplicationError
 from mirrorlake.kafka.client_settings import Settings
+from mirrorlake.lake.decisions import Decided
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.heartbeats import known_heartbeats
-from mirrorlake.lake.incidents import Decided
 from mirrorlake.lake.lease import AnyLease, taken_over
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles

@@ -8,8 +8,9 @@ from typing import Any
 from mirrorlake.control.acl_reports import LEFT
 from mirrorlake.control.acl_sync import AclSync
 from mirrorlake.errors import InputError
+from mirrorlake.lake.decisions import ACCEPT, PARK, PRODUCE_AGAIN, READ_AGAIN
 from mirrorlake.lake.deployment import Deployment
-from mirrorlake.lake.incidents import ACCEPT, PARK, PRODUCE_AGAIN, READ_AGAIN, key_of
+from mirrorlake.lake.incidents import key_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.landing.generations import (

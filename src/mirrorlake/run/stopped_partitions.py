@@ -15,7 +15,8 @@ from mirrorlake.errors import (
     TargetRefused,
     TopicRefused,
 )
-from mirrorlake.lake.incidents import PARK, WENT_ON, Decided, Incident, IncidentKey, Incidents, Lost
+from mirrorlake.lake.decisions import PARK, Decided, Lost
+from mirrorlake.lake.incidents import WENT_ON, Incident, IncidentKey, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.retention import Removal
 from mirrorlake.lake.stage_index import StageFiles
@@ -98,7 +99,7 @@ class StoppedPartitions:
     ) -> None:
         """Leave out partitions of which the stage has lost records that this flow lacks, until an
         operator has decided."""
-        holes = holes_before(self._lake, stage, producer, decided.trimmed)
+        holes = holes_before(self._lake, stage, producer, decided.accepted_holes())
         if holes:
             problem = next(iter(holes.values()))
             logger.error("%s (%d partitions in all)", problem, len(holes))

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from mirrorlake.attempts import attempts
 from mirrorlake.errors import TargetLost
+from mirrorlake.lake.decisions import Lost
 from mirrorlake.lake.definitions import rows_of
-from mirrorlake.lake.incidents import Lost
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.rising_times import time_behind

@@ -3,11 +3,19 @@
 from typing import Any
 
 from mirrorlake.groups.passed_over import records_passed_over, with_passed_over
+from mirrorlake.lake.decisions import FOUND_NONE, READ_AGAIN
 from mirrorlake.offsets.positions import Translated
 from mirrorlake.testing import MemoryLake
-from tests.support.lake_rows import FLOW
+from tests.support.lake_rows import FLOW, ago
 
-NO_INCIDENT = {"kind": "target_refused", "resolution": None, "target_topic": None}
+NO_INCIDENT = {
+    "kind": "target_refused",
+    "resolution": None,
+    "target_topic": None,
+    "target_offset": None,
+    "open": False,
+    "at": ago(1),
+}
 PLACE = {"topic": "orders", "partition": 0, "generation": 0}
 
 
@@ -45,7 +53,9 @@ def test_what_was_given_up_or_is_parked() -> None:
         incident(50, 53, kind="stage_trimmed", resolution="continue", target_generation=None),
         # these were brought, or come still
         incident(60, 61, resolution="retry"),
-        incident(70, 71),
+        incident(70, 71, open=True),
+        incident(72, 75, kind="stage_trimmed", resolution=READ_AGAIN, target_generation=None),
+        incident(72, 73, kind="stage_trimmed", resolution=FOUND_NONE, target_generation=None),
         incident(None, None, kind="target_lost", resolution="accept"),
         incident(80, 81, resolution="skip", target_generation=0),
     ]

@@ -12,9 +12,10 @@ from deltalake import DeltaTable, Schema, write_deltalake
 
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import ReplicationError, TargetLost
+from mirrorlake.lake.decisions import FOUND_NONE, Decided, Lost
 from mirrorlake.lake.definitions import definition, rows_of
 from mirrorlake.lake.duck import DuckLake
-from mirrorlake.lake.incidents import Decided, Incident, IncidentKey, Incidents, Lost
+from mirrorlake.lake.incidents import Incident, IncidentKey, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.targets import LivingMirror, note_targets
@@ -46,7 +47,16 @@ def decided(lake: Lake, living: int | None, name: str | None = MIRROR) -> Decide
     return Incidents(lake).decided(FLOW, lambda _: LivingMirror(name, living))
 
 
-NOTHING = Decided(frozenset(), skipped={}, foreign={}, trimmed={}, parked={}, lost={}, again={})
+NOTHING = Decided(
+    frozenset(),
+    skipped={},
+    foreign={},
+    trimmed={},
+    found_none={},
+    parked={},
+    lost={},
+    again={},
+)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +69,8 @@ NOTHING = Decided(frozenset(), skipped={}, foreign={}, trimmed={}, parked={}, lo
         ("target_lost", "produce-again", {}),
         ("position_lost", "continue", {"foreign": {HERE: 5}}),
         ("stage_trimmed", "continue", {"trimmed": {HERE: RANGES}}),
-        ("stage_trimmed", "read-again", {"trimmed": {HERE: RANGES}}),
+        ("stage_trimmed", "read-again", {}),
+        ("stage_trimmed", FOUND_NONE, {"found_none": {HERE: RANGES}}),
         ("stage_trimmed", "read-again from 7", {}),
     ],
 )

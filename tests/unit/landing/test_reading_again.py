@@ -12,11 +12,13 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.targets import LivingMirror
 from mirrorlake.landing import read_again as module
 from mirrorlake.landing.source_comparison import LandingPlan
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.testing import MemoryCluster
-from tests.support.lake_rows import ago, commit, no_session, opened, staged, write_file
+from tests.support.lake_rows import FLOW, ago, commit, no_session, opened, staged, write_file
 
 PLACE = {"topic": "orders", "partition": 0, "generation": 0}
 
@@ -50,7 +52,7 @@ def test_a_topic_that_is_made_again_while_it_is_read(
         committed.append(ends)
 
     monkeypatch.setattr(module, "land_again", land_again)
-    incident = {**PLACE, "first_offset": 10, "last_offset": 29, "at": ago(5)}
+    incident = {"flow": FLOW, **PLACE, "first_offset": 10, "last_offset": 29, "at": ago(5)}
     if again:
         with pytest.raises(InputError, match="was made again"):
             module.read_again(deployment, "east", incident)
@@ -81,6 +83,35 @@ def test_what_was_read_again_for_another_flow_is_not_staged_twice(
 
     monkeypatch.setattr(module, "land_again", land_again)
     for minutes in (5, 4):  # the incident of one flow, and of another
-        incident = {**PLACE, "first_offset": first, "last_offset": 29, "at": ago(minutes)}
+        incident = {
+            "flow": FLOW,
+            **PLACE,
+            "first_offset": first,
+            "last_offset": 29,
+            "at": ago(minutes),
+        }
         assert module.read_again(deployment, "east", incident) == first
     assert committed == [{("orders", 0): 30}]
+
+
+@pytest.mark.parametrize(
+    ("there", "gone"), [(range(10, 30), None), (range(14, 30), (10, 13)), (range(0), (10, 29))]
+)
+def test_only_what_the_source_had_not_any_more_is_gone_on_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: range, gone: tuple[int, int] | None
+) -> None:
+    """What was staged again may be deleted again: the flow would go on behind it without a word."""
+    deployment = trimmed(tmp_path, MemoryCluster("east", {"orders": [50]}))
+
+    def land_again(*_: object, **_more: object) -> None:
+        commit(deployment.lake, "records", staged(there))
+
+    monkeypatch.setattr(module, "land_again", land_again)
+    incident = {"flow": FLOW, **PLACE, "first_offset": 10, "last_offset": 29, "at": ago(5)}
+    module.read_again(deployment, "east", incident)
+    incidents = deployment.event_log.incidents
+    decided = incidents.decided(FLOW, lambda _: LivingMirror("east.orders", 0))
+    place = PartitionGeneration("orders", 0, 0)
+    accepted = {} if gone is None else {place: OffsetRanges([gone])}
+    assert decided.accepted_holes() == accepted
+    assert not decided.trimmed and incidents.open_kinds(FLOW) == set()

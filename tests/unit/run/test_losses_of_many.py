@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from mirrorlake.lake.decisions import Lost
 from mirrorlake.lake.definitions import rows_of
-from mirrorlake.lake.incidents import Lost
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import Floor

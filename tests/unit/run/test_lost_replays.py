@@ -9,9 +9,10 @@ import pytest
 from deltalake import DeltaTable
 
 from mirrorlake.lake.changes import Change
+from mirrorlake.lake.decisions import Decided, Lost
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.event_log import EventLog
-from mirrorlake.lake.incidents import Decided, Incidents, Lost
+from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame
 from mirrorlake.offsets.progress import Floor
@@ -36,7 +37,7 @@ SPEC = FlowSpec(
     produce_tasks=1,
     transactional=True,
 )
-NONE_DECIDED = Decided(frozenset(), {}, {}, {}, {}, {}, {})
+NONE_DECIDED = Decided(frozenset(), {}, {}, {}, {}, {}, {}, {})
 
 
 def replayed(flow: str, offset: int, target: int, seconds_ago: float) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from mirrorlake.errors import TargetLost
+from mirrorlake.lake.decisions import PRODUCE_AGAIN, Lost
 from mirrorlake.lake.definitions import rows_of
-from mirrorlake.lake.incidents import PRODUCE_AGAIN, Incident, IncidentKey, Incidents, Lost
+from mirrorlake.lake.incidents import Incident, IncidentKey, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.rising_times import time_behind
 from mirrorlake.run.target_losses import MappedLoss, _take_out_proofs
