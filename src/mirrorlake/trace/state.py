@@ -11,6 +11,7 @@ from mirrorlake.trace.facts import FactRow, Facts
 LANDING_KINDS = frozenset(
     """
     source_truncated source_rewound source_refused source_data_lost topic_recreated landing_failed
+    landing_gap
     """.split()
 )
 PRODUCING_KINDS = frozenset(
@@ -27,6 +28,8 @@ _IN_ORDER = frozenset(
         *("map_behind", "map_unknown"),
     }
 )
+#: Kinds that concern only the offsets that they name: the records behind go on.
+_OF_OFFSETS = frozenset({"landing_gap"})
 #: The text for a record that an operator gave up, by incident kind and choice.
 _GIVEN_UP = {
     ("target_refused", "skip"): "the target refused it",
@@ -56,9 +59,10 @@ def state_of(facts: Facts) -> State:
 
 def holds(incident: FactRow, offset: int, kinds: frozenset[str] = HOLDING_KINDS) -> bool:
     """Whether an incident holds the record at an offset up: a refused record stops only those from
-    its own offset on."""
+    its own offset on, and a gap of landing no other ones."""
     behind = incident["kind"] in _IN_ORDER and (incident["first_offset"] or 0) > offset
-    return incident["kind"] in kinds and not behind
+    elsewhere = incident["kind"] in _OF_OFFSETS and not covers(incident, offset)
+    return incident["kind"] in kinds and not (behind or elsewhere)
 
 
 def covers(incident: FactRow, offset: int) -> bool:
@@ -205,17 +209,8 @@ def _not_staged(facts: Facts) -> State:
         )
         waits = _open(facts, "stage_trimmed")
         return State("removed", bool(waits), detail + (_decide(facts, waits[-1]) if waits else ""))
-    lost = [
-        incident
-        for incident in facts.incidents
-        if incident["kind"] == "source_truncated" and covers(incident, offset)
-    ]
-    if lost and lost[-1]["resolved_at"] is not None:
-        detail = (
-            "it is lost: the source had deleted it before it was landed "
-            f"({_minute(lost[-1])}), which was accepted"
-        )
-        return State("lost", False, detail)
+    if (state := _lost(facts)) is not None:
+        return state
     if newest is not None and offset >= newest["source_end"]:
         at, end = newest["sampled_at"], newest["source_end"]
         detail = f"it is beyond the end: at {at:%Y-%m-%d %H:%M:%S} the source's log ended at {end}"
@@ -227,6 +222,28 @@ def _not_staged(facts: Facts) -> State:
         detail = f"the source's log begins at {start}: it was gone before the flow began"
         return State("before_start", False, detail)
     return State("no_record", False, _no_record(around))
+
+
+def _lost(facts: Facts) -> State | None:
+    """The state of a record that was gone at the source, or left out, when it was to be landed;
+    None if no incident names it."""
+    named = [incident for incident in facts.incidents if covers(incident, facts.place.offset)]
+    gaps = [incident for incident in named if incident["kind"] == "landing_gap"]
+    truncated = [incident for incident in named if incident["kind"] == "source_truncated"]
+    if truncated and truncated[-1]["resolved_at"] is not None:
+        detail = (
+            "it is lost: the source had deleted it before it was landed "
+            f"({_minute(truncated[-1])}), which was accepted"
+        )
+        return State("lost", False, detail)
+    if not gaps:
+        return None
+    waits = [incident for incident in gaps if incident["resolved_at"] is None]
+    detail = (
+        "it is lost, if there was a record: the stage does not hold it, and landing left out "
+        f"records among these offsets ({_minute(gaps[-1])}): {gaps[-1]['detail']}"
+    )
+    return State("lost", bool(waits), detail + (_decide(facts, waits[-1]) if waits else ""))
 
 
 def _no_record(around: FactRow) -> str:

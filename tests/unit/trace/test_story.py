@@ -20,6 +20,7 @@ PARKED = {
     "replayed_at": None,
     "target_topic": "east.orders",
 }
+GAP = incident("landing_gap", first_offset=40, last_offset=45, detail="Spark left out records")
 
 
 def told(facts: Facts) -> str:
@@ -187,6 +188,35 @@ def test_a_record_that_is_at_the_target() -> None:
             False,
             "it is lost",
         ),
+        (
+            replace(MISSING, incidents=[GAP]),
+            "lost",
+            True,
+            "it is lost, if there was.*resolve --flow 'east->west' --topic ord",
+        ),
+        (
+            replace(MISSING, newest={**SAMPLE, "source_end": 42}, incidents=[GAP]),
+            "lost",
+            True,
+            "left out records among these offsets",
+        ),
+        (
+            replace(MISSING, incidents=[{**GAP, "resolved_at": ago(9)}]),
+            "lost",
+            False,
+            "left out records among these offsets",
+        ),
+        (replace(MISSING, incidents=[{**GAP, "last_offset": 41}]), "no_record", False, "marker"),
+        (
+            replace(
+                MISSING,
+                newest={**SAMPLE, "staged_end": 42},
+                incidents=[{**GAP, "last_offset": 41}],
+            ),
+            "waiting",
+            False,
+            "not yet landed",
+        ),
     ],
 )
 def test_where_a_record_is(facts: Facts, state: str, needs: bool, says: str) -> None:
@@ -216,6 +246,11 @@ def test_incidents_are_told_that_were_open_on_its_way() -> None:
         told(replace(late, incidents=[{**closed, "at": ago(300), "resolved_at": ago(200)}])) == ""
     ), "before it"
     assert told(replace(late, incidents=[incident("control_acls")])) == ""
+
+
+def test_a_gap_of_landing_is_told_of_the_records_that_it_names() -> None:
+    assert "landing_gap, which names this record" in told(replace(MISSING, incidents=[GAP]))
+    assert told(replace(MISSING, incidents=[{**GAP, "last_offset": 41}])) == ""
 
 
 def test_what_waited_in_front_of_it() -> None:

@@ -4,6 +4,6 @@ SELECT flow, kind, topic, partition, coalesce(generation, 0) AS generation, firs
 FROM incidents
 WHERE (flow = :flow
        OR startswith(flow, concat(split(:flow, '->')[0], '->'))
-          AND kind IN ('topic_recreated', 'source_truncated', 'source_rewound', 'source_refused'))
+          AND kind IN ('topic_recreated', 'source_truncated', 'source_rewound', 'source_refused', 'landing_gap'))
   AND (topic IS NULL OR topic IN (:topic, :target_topic)) AND (partition IS NULL OR partition = :partition)
 ORDER BY at, kind
