@@ -180,8 +180,8 @@ def plan_checkpoints(
         known = newest.get(key)
         if known is not None and _is_known(position, known):
             if known.metadata != position.metadata:
-                fresh = replace(known, metadata=position.metadata, synced=False, reason=None)
-                changed.append(_still_rewound(fresh, known))
+                fresh = replace(known, metadata=position.metadata)
+                changed.append(_still_rewound(with_outcome(fresh, False, None), known))
             continue
         fresh = _checkpoint(key, position, translated.get((key[1], key[2], position.offset)))
         if known is None or _source_side(known) != _source_side(fresh):

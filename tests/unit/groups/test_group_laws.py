@@ -22,6 +22,7 @@ from mirrorlake.groups.checkpoint_plan import (
     plan_checkpoints,
     selects_group,
     to_translate,
+    trimmed_reason,
     with_outcome,
 )
 from mirrorlake.groups.mover import Sent
@@ -95,6 +96,12 @@ def test_what_changed_is_written_and_nothing_else() -> None:
     assert planned(Committed(10, "m"), None, KNOWN) == []
     assert planned(Committed(10, "n"), None, KNOWN) == [replace(KNOWN, metadata="n", synced=False)]
     assert planned(Committed(10, "m"), None, replace(KNOWN, reason=BEHIND)) == []
+
+
+def test_new_metadata_alone_leaves_what_is_known_of_the_position() -> None:
+    lacks = replace(KNOWN, reason=trimmed_reason(7), synced=False)
+    for known in (lacks, with_outcome(lacks, True, BEHIND)):
+        assert planned(Committed(10, "n"), None, known) == [replace(lacks, metadata="n")]
 
 
 def test_a_rewound_group_is_followed() -> None:
