@@ -102,8 +102,9 @@ class Divergence(Answer):
 
     @property
     def headline(self) -> tuple[str, bool]:
-        """The flow."""
-        return f"flow {self.flow}", True
+        """The flow, and whether its target lacks nothing."""
+        lacks = bool(self.staged_only or self.never_staged)
+        return f"flow {self.flow}{': its target lacks records' if lacks else ''}", not lacks
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,12 @@
 it is."""
 
 import json
+from dataclasses import replace
 from datetime import datetime, timezone
 
-from mirrorlake import Groups, Moves, Plan, Position, Rows, Status, Upkeep
+import pytest
+
+from mirrorlake import Divergence, Groups, Moves, Plan, Position, Rows, Status, Upkeep
 from mirrorlake.library.html import SHOWN_ROWS
 
 ODD = "<b>&"
@@ -144,3 +147,12 @@ def test_a_plan_and_upkeep() -> None:
         "5 records would be deleted" in found._repr_html_()
         and "<td>records</td>" in found._repr_html_()
     )
+
+
+@pytest.mark.parametrize("lost", [None, "staged_only", "never_staged"])
+def test_records_that_a_target_lacks_are_not_below_a_good_heading(lost: str | None) -> None:
+    found = Divergence("a->b", staged_only=Rows(), never_staged=Rows())
+    if lost is not None:
+        found = replace(found, **{lost: Rows([{"topic": "orders", "first_offset": 7}])})
+    assert found.headline[1] == (lost is None)
+    assert ("color" in found._repr_html_()) == (lost is not None)
