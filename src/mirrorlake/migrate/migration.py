@@ -31,6 +31,9 @@ from mirrorlake.produce.encoding import Hops
 logger = logging.getLogger(__name__)
 
 READ_MEANWHILE = "it has read on in the copy that it leaves since its position was located"
+NOT_KNOWN_MEANWHILE = (
+    "whether it has read on in the copy that it leaves since its position was located is not known"
+)
 
 #: How long to wait for the other copy to reach a group's position, and how often to check, seconds.
 WAIT_SECONDS = 60.0
@@ -173,9 +176,14 @@ def _located_still(result: MoveResult, goals: Mapping[str, TargetGroup]) -> Move
 
 
 def _read_nothing_meanwhile(result: MoveResult, now: GroupPositions) -> MoveResult:
-    """Report a move as failed if the group read on in the copy that it leaves: it would read those
-    records again unless moved once more."""
-    if result.done != "moved" or read_on_to(result.standing.checkpoint, now) is None:
+    """Report a group that is moved, or there, as failed if it read on in the copy that it leaves,
+    or if its coordinator does not say: it would read those records again unless moved once more."""
+    if result.done != "moved" and (result.done != "there" or result.detail is not None):
+        return result
+    left = result.standing.checkpoint
+    if (why := now.errors.get(left.group_id)) is not None:
+        return replace(result, done="failed", detail=f"{NOT_KNOWN_MEANWHILE}: {why}")
+    if read_on_to(left, now) is None:
         return result
     return replace(result, done="failed", detail=READ_MEANWHILE)
 

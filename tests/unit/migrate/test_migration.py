@@ -313,6 +313,29 @@ def test_what_reads_on_while_others_are_moved_is_not_where_it_should_be(
     assert world.groups.held["billing"][goal].offset > before
 
 
+@pytest.mark.parametrize("was_moved_before", [False, True])
+@pytest.mark.parametrize(
+    ("errors", "says"), [({"billing": "no answer"}, "is not known: no answer"), ({}, "has read on")]
+)
+def test_what_may_have_read_on_is_not_where_it_should_be(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    errors: dict[str, str],
+    says: str,
+    was_moved_before: bool,
+) -> None:
+    world.groups.stand("billing", THEIRS, 20)
+    if was_moved_before:
+        assert world.migrate()["complete"]
+    stands = {"billing": {THEIRS: Committed(25, "mine")}}
+    now = GroupPositions({} if errors else stands, errors)
+    with monkeypatch.context() as patch:
+        patch.setattr(migration, "positions_or_errors", lambda *_: now)
+        document = world.migrate()
+    assert not document["complete"] and says in document["left"][0]
+    assert world.migrate()["complete"]
+
+
 @pytest.mark.parametrize("copies", ["{source}.{topic}", "{topic}"])
 def test_what_stands_in_a_copy_of_a_topic_that_is_not_shown_is_left(
     world: World, monkeypatch: pytest.MonkeyPatch, copies: str
