@@ -71,7 +71,8 @@ def move_groups(
         InputError: a named group is not known there.
         ClusterUnusable: the goal cannot be used.
         LeaseTaken: another process moves groups between the clusters.
-        LakeError: the lake was opened only to be read, and flows are to be drained.
+        LakeError: the lake was opened only to be read, and flows are to be drained; or its store
+            does not answer.
     """
     lake, connections = deployment.lake, deployment.connections
     route = Route(direction.flow, direction.reverse, lake=lake.now, connections=connections)
@@ -82,7 +83,7 @@ def move_groups(
     connections.admin(direction.goal).cluster_id()
     gone = why_unreachable(route)
     drained = _catch_up(deployment, direction) if options.drain and not gone else []
-    with sole_mover(lake, direction.flow, SYNC_SECONDS):
+    with sole_mover(lake, direction.flow, SYNC_SECONDS) as unsure:
         # Group sync would move the same groups at the same time. Read now, so that its notes until
         # now count, and what was drained or read by groups while we waited for the lease.
         lake.reader.refresh()
@@ -91,7 +92,8 @@ def move_groups(
         results = carry_out(connections.groups(direction.goal), results, goals, options.force)
         _note_down(deployment, direction, results)
         read_on = [] if inventory.gone else _read_on(route, results)
-    return _document(route, inventory, results, drained, read_on)
+    done = _document(route, inventory, results, drained, read_on)
+    return {**done, "warnings": [*unsure, *done["warnings"]]}
 
 
 def planned_moves(route: Route, options: MoveOptions) -> dict[str, Any]:

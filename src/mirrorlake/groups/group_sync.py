@@ -79,9 +79,10 @@ class GroupSync:
     def sync(self) -> list[Checkpoint]:
         """Set the positions of groups at the target where that is safe; return the rows written.
 
-        Raises LeaseTaken while a command moves groups between these clusters, ClusterUnreachable
-        when the target is silent, and ReplicationError when it did not report, or refused, some
-        groups; the rows of the other groups are written first.
+        Raises LeaseTaken while a command moves groups between these clusters, LakeError when the
+        lake's store does not answer, ClusterUnreachable when the target is silent, and
+        ReplicationError when it did not report, or refused, some groups; the rows of the other
+        groups are written first.
         """
         if self._lake.in_store and self._decisions().is_settled:
             self._changes.record()

@@ -44,30 +44,36 @@ class Sent:
 
 
 @contextmanager
-def sole_mover(lake: Lake, flow: ResolvedFlow, seconds: float = 0.0) -> Iterator[None]:
-    """Hold the lease for moving groups along a flow. Raises LeaseTaken when another holder still
-    has it after `seconds`. The opposite flow shares the lease: where both use one name for a topic,
-    they move the same group.
+def sole_mover(lake: Lake, flow: ResolvedFlow, seconds: float = 0.0) -> Iterator[list[str]]:
+    """Hold the lease for moving groups along a flow. The opposite flow shares it: where both use
+    one name for a topic, they move the same group. Yields the sentences about it that an operator
+    should read: a process of another host that has not given it back may still move groups.
 
     Where the lake has no locks, or was opened only to be read, nothing can exclude others, and the
     block runs without the lease.
+
+    Raises:
+        LeaseTaken: another holder still has it after `seconds`.
+        LakeError: the lake's store does not answer.
     """
+    what = f"moving groups between {' and '.join(sorted((flow.source, flow.target)))}"
     try:
-        lease = Lease(
-            lake, f"moving groups between {' and '.join(sorted((flow.source, flow.target)))}"
-        )
-        _take(lease, seconds)
+        lease = Lease(lake, what)
     except LakeError as error:
         logger.debug("flow %s: groups are moved without a lease: %s", flow.name, error)
-        yield
+        yield []
         return
+    _take(lease, seconds)
+    left = lease.taken_from
     try:
-        yield
+        yield [] if left is None else [f"{left} has not given back {what}: be sure that it is gone"]
     finally:
         lease.release()
 
 
 def _take(lease: Lease, seconds: float) -> None:
+    """Take the lease, where there are locks. One that a process of another host has not given back
+    is taken over: a host that fails with its cluster must not keep groups from being moved."""
     for last in attempts(seconds, _LOOK_SECONDS):
         try:
             lease.take(sure=True)
@@ -75,6 +81,12 @@ def _take(lease: Lease, seconds: float) -> None:
         except LeaseTaken:
             if last:
                 raise
+        except LakeError as error:
+            if lease.can_exclude:
+                lease.take()
+            else:
+                logger.debug("groups are moved without a lease: %s", error)
+            return
 
 
 def read_on_to(left: Checkpoint, now: GroupPositions) -> int | None:

@@ -34,6 +34,10 @@ class FileLock:
         #: The last holder, where `take` found it to be a process of this host that is gone without
         #: giving the lease back.
         self.left_by: Holder | None = None
+        #: Whether files can be locked there, as far as `take` has found.
+        self.can_lock = True
+        #: The process of another host that had not given the lease back when `take` took it.
+        self.taken_from: Holder | None = None
         self._brief = brief
         self._handle: int | None = None
 
@@ -45,6 +49,7 @@ class FileLock:
         except OSError as error:
             if error.errno in _FULL:
                 raise
+            self.can_lock = False
             if sure:
                 raise LakeError(
                     f"whether another process has {self.what} cannot be known, since "
@@ -71,6 +76,7 @@ class FileLock:
                 "given it back; let it do the work, or, if it is gone, start `mirrorlake run` "
                 "first"
             )
+        self.taken_from = before
         logger.warning("%s was not given back by %s; be sure that it is gone", self.what, before)
 
     def _locked(self) -> tuple[int, Holder | None, Holder | None]:

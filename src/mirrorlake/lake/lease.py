@@ -15,7 +15,7 @@ from mirrorlake.errors import Fenced
 from mirrorlake.lake.file_lock import FileLock
 from mirrorlake.lake.folder import leases_at
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.lease_holder import LeaseState, taken
+from mirrorlake.lake.lease_holder import Holder, LeaseState, taken
 from mirrorlake.lake.place import FolderPlace, Place
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.store_lock import StoreLock
@@ -82,6 +82,18 @@ class Lease:
         without giving it back: nothing continues its work now. Not known of a process on another
         host, or of a lease in a store."""
         return isinstance(self.lock, FileLock) and self.lock.left_by is not None
+
+    @property
+    def can_exclude(self) -> bool:
+        """Whether the lease keeps others from the work, as far as `take` has found: not where no
+        file can be locked."""
+        return not isinstance(self.lock, FileLock) or self.lock.can_lock
+
+    @property
+    def taken_from(self) -> Holder | None:
+        """After `take`, the process of another host that had not given the lease back, and may
+        still work; None if there was none, or the lease is one in a store."""
+        return self.lock.taken_from if isinstance(self.lock, FileLock) else None
 
     def take(self, sure: bool = False) -> None:
         """Take the lease. Raises LeaseTaken, which names the process that has it.

@@ -19,7 +19,8 @@ def document_of(
     lacking: Sequence[str],
 ) -> dict[str, Any]:
     """What was done, or would be, and what is left, as one document; `methods` has how each result
-    was located, `lacking` why the target lacks one of a topic's two copies."""
+    was located, `lacking` why the target lacks one of a topic's two copies, and what else concerns
+    no group."""
     left = [
         *lacking,
         *(

@@ -55,6 +55,7 @@ def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
         InputError: nothing matches the wave, or the wave is invalid.
         ClusterUnusable: a cluster cannot be asked.
         LeaseTaken: another process moves groups between the clusters.
+        LakeError: the lake's store does not answer.
     """
     wave.check()
     flow, admin = route.flow, route.connections.groups(route.flow.target)
@@ -63,7 +64,7 @@ def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
     if lake is None or wave.dry_run:
         results, methods, _ = _planned(route, wave, groups, 0.0)
         return document_of(flow, wave, groups, results=results, methods=methods, lacking=lacking)
-    with sole_mover(lake, flow, SYNC_SECONDS):
+    with sole_mover(lake, flow, SYNC_SECONDS) as unsure:
         results, methods, goals = _planned(route, wave, groups, WAIT_SECONDS)
         results = carry_out(admin, results, goals, False)
         moved = {result.standing.checkpoint.group_id for result in results}
@@ -75,6 +76,7 @@ def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
             if result.is_news
         ]
         EventLog(lake).record(flow.name, changes)
+    lacking = [*lacking, *unsure]  # a second run finds the lease given back
     return document_of(flow, wave, groups, results=results, methods=methods, lacking=lacking)
 
 

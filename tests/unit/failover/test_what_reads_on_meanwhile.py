@@ -69,9 +69,9 @@ def test_it_is_moved_to_where_it_stands_by_then(
         return dict.fromkeys(asked, 0)
 
     @contextmanager
-    def waited(*_: object) -> Iterator[None]:
+    def waited(*_: object) -> Iterator[list[str]]:
         committed[0] = 9
-        yield
+        yield ["another host"]
 
     monkeypatch.setattr(failover, "take_inventory", inventory)
     monkeypatch.setattr(failover, "newest_checkpoints", lambda *_: {})
@@ -80,6 +80,7 @@ def test_it_is_moved_to_where_it_stands_by_then(
     monkeypatch.setattr(logs, "starts", starts)
     lake, log = MemoryLake({"open_incidents_of": []}), MemoryLog()
     done = move_groups(Deployment(lake, connections, log), direction, MoveOptions(drain=False))
+    assert done["warnings"][:1] == ["another host"]
     assert done["complete"] is (not reads) and bool(done["left"]) is bool(reads)
     assert all("orders-0 (9, now 10): stop its consumers" in sentence for sentence in done["left"])
     assert [row["to_position"] for row in done["groups"]] == [9]

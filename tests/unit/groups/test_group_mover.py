@@ -1,5 +1,8 @@
 """Moves are checked again right before they are sent, in steps, by one process. No Kafka."""
 
+import errno
+import fcntl
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -165,3 +168,46 @@ def test_a_lake_that_has_no_leases_is_no_hindrance() -> None:
     with sole_mover(lake, flow("east->west")):
         done.append(True)
     assert done
+
+
+def test_a_lake_without_locks_is_no_hindrance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_locks(_handle: object, _how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    lake: Any = SimpleNamespace(leases=place_of(tmp_path / "leases"))
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with sole_mover(lake, flow("east->west")) as unsure:
+        assert unsure == []
+
+
+def test_where_another_host_may_still_move_groups_it_is_said_once(tmp_path: Path) -> None:
+    """A host that died amid its moves must not keep groups from being moved, nor be passed over
+    without a word."""
+    lake: Any = SimpleNamespace(leases=place_of(tmp_path / "leases"))
+    with sole_mover(lake, flow("east->west")):
+        (file,) = (tmp_path / "leases").glob("*.lock")
+    other = {"host": "elsewhere", "pid": 7, "since": "2026-01-01T00:00:00+00:00"}
+    file.write_text(json.dumps(other), encoding="utf-8")
+    with sole_mover(lake, flow("east->west")) as unsure:
+        assert ["process 7 on elsewhere" in sentence for sentence in unsure] == [True]
+        with pytest.raises(LeaseTaken), sole_mover(lake, flow("west->east")):
+            pass
+    with sole_mover(lake, flow("east->west")) as unsure:
+        assert unsure == []
+
+
+def test_where_a_store_does_not_answer_no_group_is_moved() -> None:
+    """Whether another process moves groups is not known then."""
+
+    class Silent:
+        def __truediv__(self, _name: str) -> "Silent":
+            return self
+
+        def names(self) -> list[str]:
+            raise OSError("no answer")
+
+    lake: Any = SimpleNamespace(leases=Silent())
+    with pytest.raises(LakeError, match="no answer"), sole_mover(lake, flow("east->west")):
+        pytest.fail("it moves groups")

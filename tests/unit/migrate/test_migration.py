@@ -162,7 +162,7 @@ def world(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Wo
     monkeypatch.setattr(reading, "log_of", log_of)
     monkeypatch.setattr(locating, "log_of", log_of)
     monkeypatch.setattr(locating, "translate_all", translated)
-    monkeypatch.setattr(migration, "sole_mover", lambda *_: nullcontext())
+    monkeypatch.setattr(migration, "sole_mover", lambda *_: nullcontext([]))
     monkeypatch.setattr(migration, "EventLog", lambda lake: lake)
     monkeypatch.setattr(migration, "WAIT_SECONDS", 0.0)
     return World(connections, groups, lake, ours)
@@ -278,16 +278,16 @@ def test_what_read_on_while_the_lease_was_waited_for_is_not_moved_to_where_it_wa
     world.groups.held["billing"] |= before
 
     @contextmanager
-    def waited(*_: object) -> Iterator[None]:
+    def waited(*_: object) -> Iterator[list[str]]:
         world.groups.stand("billing", origin, 25)
-        yield
+        yield []
 
     monkeypatch.setattr(migration, "sole_mover", waited)
     document = world.migrate(rollback=rollback)
     assert [row["done"] for row in document["groups"]] == ["kept"] and not document["complete"]
     assert "has read on" in document["left"][0]
     assert world.groups.held["billing"] == {origin: Committed(25, "mine"), **before}
-    monkeypatch.setattr(migration, "sole_mover", lambda *_: nullcontext())
+    monkeypatch.setattr(migration, "sole_mover", lambda *_: nullcontext([]))
     assert world.migrate(rollback=rollback)["complete"]
 
 
@@ -311,6 +311,18 @@ def test_what_reads_on_while_others_are_moved_is_not_where_it_should_be(
     before = world.groups.held["billing"][goal].offset
     assert world.migrate(rollback=rollback)["complete"]
     assert world.groups.held["billing"][goal].offset > before
+
+
+def test_whoever_may_still_move_groups_is_left_to_be_looked_at(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.groups.stand("billing", THEIRS, 20)
+    monkeypatch.setattr(
+        migration, "sole_mover", lambda *_: nullcontext(["be sure that it is gone"])
+    )
+    document = world.migrate()
+    assert not document["complete"] and document["left"] == ["be sure that it is gone"]
+    assert [row["done"] for row in document["groups"]] == ["moved"]
 
 
 @pytest.mark.parametrize("was_moved_before", [False, True])
