@@ -52,6 +52,7 @@ OF_VIEWS = {
         "records that the target refused, that the flow went on behind, and that were not "
         "sent since"
     ),
+    "other_log": "why the position is not one in the log that was mirrored; null: it is",
     "partitions": "how many partitions",
     "proof_status.audited_at": "the newest comparison",
     "proofs.generation": "of the source topic; 0 is the first",

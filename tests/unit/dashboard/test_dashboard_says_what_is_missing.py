@@ -8,6 +8,7 @@ import pytest
 
 from mirrorlake.dashboard.data import read_data
 from mirrorlake.dashboard.model import load_dashboard
+from mirrorlake.errors import ReplicationError
 from mirrorlake.groups.checkpoint_plan import (
     BEHIND_LOST,
     EXCLUDED,
@@ -16,9 +17,11 @@ from mirrorlake.groups.checkpoint_plan import (
     NO_MIRROR,
     OVER,
     PAST_END,
+    REWOUND,
     trimmed_reason,
 )
-from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.definitions import rows_of, sql_text
+from mirrorlake.lake.incidents import Incident, Incidents
 from mirrorlake.lake.lake import Lake
 from tests.support.lake_rows import FLOW, ago, append, no_session, opened, sample, write_file
 
@@ -49,9 +52,10 @@ def test_a_flow_that_no_process_runs_is_not_healthy(tmp_path: Path, age: int, st
     assert [row["state"] for row in rows(lake, "ds_flows")] == [state]
 
 
-def with_group(directory: Path, *positions: dict[str, object]) -> Lake:
+def with_group(directory: Path, *positions: dict[str, object], sampled: bool = True) -> Lake:
     lake = opened(no_session, write_file(directory))[0]
-    append(lake, "positions", [sample(5, 100, 100, partition=n) for n in range(len(positions))])
+    if sampled:
+        append(lake, "positions", [sample(5, 100, 100, partition=n) for n in range(len(positions))])
     common = {"flow": FLOW, "group_id": "billing", "topic": "orders", "source_position": 90}
     common |= {"target_topic": "east.orders", "target_position": 90, "checkpointed_at": ago(5)}
     made = [
@@ -103,3 +107,82 @@ def test_a_group_is_as_its_worst_position(
 ) -> None:
     (group,) = rows(with_group(tmp_path, *positions), "ds_groups")
     assert (group["fails_over"], group["exact_positions"]) == (fails_over, exact)
+
+
+def ready(lake: Lake) -> int:
+    (group,) = lake.now.rows(sql_text("notebooks", "ready_groups"), {"flow": FLOW})
+    return int(group["ready"])
+
+
+def other_log(kind: str, *, first: int, flow: str = "east->lab", **more: object) -> Incident:
+    """What another flow from the same source reports: it concerns all."""
+    place = {"topic": "orders", "partition": 0, "generation": 0, **more}
+    error = ReplicationError("it is another one", first_offset=first, last_offset=99, **place)
+    return Incident(flow, kind, error)
+
+
+AGAIN = other_log("topic_recreated", first=0, partition=None)
+BACK = other_log("source_rewound", first=50)
+
+
+@pytest.mark.parametrize(
+    ("incident", "resolution", "is_another"),
+    [
+        (AGAIN, None, True),
+        (AGAIN, "stop", True),
+        (AGAIN, "new-generation", False),
+        (BACK, None, True),
+        (BACK, "stop", True),
+        (BACK, "new-generation", False),
+        (other_log("source_rewound", first=90), None, False),
+        (other_log("source_rewound", first=50, partition=1), None, False),
+        (other_log("topic_recreated", first=0, flow="lab->west", partition=None), None, False),
+    ],
+)
+def test_a_position_that_is_not_of_the_log_that_was_mirrored_is_not_called_exact(
+    tmp_path: Path, incident: Incident, resolution: str | None, is_another: bool
+) -> None:
+    """`failover` does not move it either."""
+    lake = with_group(tmp_path, {"synced": True})
+    if resolution is None:
+        Incidents(lake).report([incident])
+    else:
+        Incidents(lake).note([incident], resolution)
+    (position,), (group,) = rows(lake, "ds_group_positions"), rows(lake, "ds_groups")
+    assert (position["state"] == "not there") == (group["fails_over"] == "not at all") == is_another
+    assert (position["state"] == "exact") == (group["exact_positions"] == 1) == (not is_another)
+    assert bool(position["reason"]) == is_another and ready(lake) == (not is_another)
+
+
+def test_a_log_that_went_back_before_a_newer_generation_began_says_nothing(tmp_path: Path) -> None:
+    lake = with_group(tmp_path, {"generation": 1})
+    Incidents(lake).note([BACK], "stop")
+    place = {"source_cluster": "east", "topic": "orders", "partition": 0, "topic_id": "x"}
+    begun = {**place, "generation": 1, "first_offset": 50, "started_at": ago(1)}
+    lake.append("generations", rows_of("generations", [begun]))
+    assert [row["state"] for row in rows(lake, "ds_group_positions")] == ["exact"]
+
+
+def test_without_a_sample_it_is_not_known_what_is_read_again(tmp_path: Path) -> None:
+    lake = with_group(tmp_path, {"reason": HELD_BACK}, {}, sampled=False)
+    held, exact = sorted(rows(lake, "ds_group_positions"), key=lambda row: row["partition"])
+    (group,) = rows(lake, "ds_groups")
+    assert (held["read_again"], exact["read_again"], group["read_again"]) == (None, 0, None)
+    assert held["waiting"] is exact["waiting"] is group["waiting"] is None
+
+
+@pytest.mark.parametrize(
+    ("reason", "synced", "wanted"),
+    [
+        (None, False, 1),
+        (REWOUND, True, 1),
+        (OVER, False, 0),
+        (HELD_BACK, True, 0),
+        (f"{PAST_END} (it ends at 100)", True, 0),
+        (trimmed_reason(7), True, 0),
+    ],
+)
+def test_a_position_that_is_not_exact_is_not_ready_however_it_was_moved(
+    tmp_path: Path, reason: str | None, synced: bool, wanted: int
+) -> None:
+    assert ready(with_group(tmp_path, {"reason": reason, "synced": synced})) == wanted
