@@ -20,7 +20,7 @@ from mirrorlake.cli.main import app
 from mirrorlake.failpoints import FORGET_POINTS
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import NewRecord, create_topic, write
+from tests.support.kafka import NewRecord, create_topic, read_topic, write
 from tests.support.lake_rows import now_of
 from tests.support.replication import (
     QUIET,
@@ -241,6 +241,27 @@ def test_killed_while_it_forgets(
     assert left == []
     scene.write()
     scene.is_whole(replicate_once(spark, scene.topology).lake)
+
+
+def test_what_a_killed_call_has_noted_is_not_sent_again(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither by a restore nor by a replay, though the stage still holds it; nor is it counted."""
+    scene = new_scene(clusters, tmp_path)
+    land_only(spark, scene.topology)
+    dies_here(scene, "eve", FORGET_POINTS[0], monkeypatch)
+    lake, again = mirrorlake.open(scene.topology, spark=spark), f"{scene.topic}-again"
+    compacted = lake.restore("east", "west", [scene.topic], compacted=True, dry_run=True)
+    assert compacted.records == 4, "two people, in two partitions"
+    left = scene.written - len(scene.of("eve"))
+    for sent, target in (
+        (lake.restore("east", "west", [scene.topic]), scene.topic),
+        (lake.replay(scene.topic, "true", again, source="east", cluster="west"), again),
+    ):
+        assert (sent.complete, sent.records, sent.warnings) == (True, left, [])
+        keys = [record.key for records in read_topic(clusters.west, target) for record in records]
+        assert len(keys) == left and KEY.format("eve").encode() not in keys
+    assert lake.rows("SELECT 1 FROM forgotten WHERE deleted_at IS NULL"), "nothing has deleted it"
 
 
 @pytest.mark.wide("test_what_is_forgotten_stays_so")

@@ -29,6 +29,7 @@ ARGS: dict[str, object] = {
     "partition": 0,
     "source_cluster": "east",
     "cluster": "east",
+    "noted_too": False,
     "prefix": "east->",
     "kind": "acl",
     "since_ms": int((END - timedelta(minutes=5)).timestamp() * 1000),

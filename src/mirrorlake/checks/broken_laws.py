@@ -130,7 +130,8 @@ def _not_given_up(lake: Reader, index: StageIndex, source: str, gap: MapGap) -> 
     count, unknown = gap.staged_of_it(index.topics(source)[gap.topic][gap.partition])
     if unknown:
         frame = Frame(OFFSET_RANGES, [(*gap.place, *offsets) for offsets in unknown])
-        rows = lake.query_rows("staged_within", {"ranges": frame}, cluster=source)
+        frames = {"ranges": frame}
+        rows = lake.query_rows("staged_within", frames, cluster=source, noted_too=True)
         count += sum(row["record_count"] for row in rows)
     return gap.without(count)
 

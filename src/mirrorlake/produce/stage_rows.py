@@ -65,6 +65,20 @@ def rows_at(rows: DataFrame, places: DataFrame) -> DataFrame:
     return rows.join(named, [*same, generation() == F.col("at_generation")], "left_semi")
 
 
+def without_noted(lake: Lake, source_cluster: str, rows: DataFrame) -> DataFrame:
+    """Some rows of `records` of a cluster, without those that a call of `forget` has noted and not
+    deleted yet."""
+    noted = lake.table("forgotten").where(
+        (F.col("source_cluster") == source_cluster) & F.col("deleted_at").isNull()
+    )
+    columns = ("topic", "partition", "generation", "first_offset", "last_offset")
+    named = noted.select(*(F.col(name).alias(f"noted_{name}") for name in columns))
+    same = [F.col(name) == F.col(f"noted_{name}") for name in ("topic", "partition")]
+    within = F.col("offset").between(F.col("noted_first_offset"), F.col("noted_last_offset"))
+    conditions = [*same, generation() == F.col("noted_generation"), within]
+    return rows.join(F.broadcast(named), conditions, "left_anti")
+
+
 def counts(lake: Lake, source_cluster: str, stretches: Sequence[Stretch]) -> list[int]:
     """How many rows `records` has within each of some stretches, in their order."""
     rows = rows_within(lake, source_cluster, list(enumerate(stretches)))

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration
-from mirrorlake.produce.stage_rows import generation, rows_at, rows_within
+from mirrorlake.produce.stage_rows import generation, rows_at, rows_within, without_noted
 
 _PLACE = ("topic", "partition", "generation", "offset")
 
@@ -53,7 +53,9 @@ class Compaction:
     def _left(self) -> DataFrame:
         """The coordinates of the left records."""
         stretches = [(0, (one.place, one.first, one.last)) for one in self._ranges]
-        rows = rows_within(self._lake, self._ranges[0].source_cluster, stretches).select(
+        cluster = self._ranges[0].source_cluster
+        staged = rows_within(self._lake, cluster, stretches)
+        rows = without_noted(self._lake, cluster, staged).select(
             "topic",
             "partition",
             generation().alias("generation"),

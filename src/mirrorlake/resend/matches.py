@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from mirrorlake.errors import InputError, first_line
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.partition_ranges import StagedRange
-from mirrorlake.produce.stage_rows import Selection, generation, rows_at
+from mirrorlake.produce.stage_rows import Selection, generation, rows_at, without_noted
 from mirrorlake.resend.note import first_of
 from mirrorlake.spark.causes import cause_of
 from mirrorlake.spark.failures import SPARK_FAILURES
@@ -38,7 +38,7 @@ class Matches:
             (F.col("source_cluster") == cluster) & (F.col("topic") == topic)
         )
         try:
-            self._rows = rows.where(where)
+            self._rows = without_noted(lake, cluster, rows.where(where))
             self._rows.schema  # noqa: B018 - with Spark Connect a condition is looked into when this is asked
         except (AnalysisException, ParseException) as error:
             raise InputError(f"the predicate cannot be used: {first_line(error)}") from error

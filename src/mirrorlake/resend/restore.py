@@ -144,11 +144,10 @@ class Restore:
         }
 
     def _staged(self, ranges: Sequence[StagedRange]) -> Sequence[Mapping[str, Any]]:
-        """The stage's records within ranges, summed up."""
+        """The stage's records within ranges, but for those that `forget` has noted, summed up."""
         asked = [(*each.place, each.first, each.last) for each in ranges]
-        return self._lake.ask(
-            "staged_within", {"ranges": Frame(OFFSET_RANGES, asked)}, cluster=self._asked.source
-        )
+        frames = {"ranges": Frame(OFFSET_RANGES, asked)}
+        return self._lake.ask("staged_within", frames, cluster=self._asked.source, noted_too=False)
 
     def reached(self, resend: Resend) -> list[dict[str, Any]]:
         """How far each partition is restored: the source offset behind its last record, and the

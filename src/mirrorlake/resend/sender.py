@@ -26,6 +26,7 @@ from mirrorlake.errors import (
     TargetRefused,
 )
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.naming.at_target import name_at_target
@@ -226,6 +227,7 @@ class Sender:
             },
             stopped=frozenset(stopped),
             on_refused=self._refused,
+            forgotten=forgotten_from(self._lake, resend.source),
             parks=self._sending.goes_on,
             provenance=self._sending.provenance,
             mark=self._sending.mark,
