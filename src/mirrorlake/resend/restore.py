@@ -85,16 +85,12 @@ class Restore:
             heartbeats = self._heartbeats({*staged, *moment.states}, staged)
         there = moment.states.keys() | {topic for topic, items in ranges.items() if items}
         wanted = sorted(topic for topic in there if self._wants(topic, heartbeats))
+        self._check_patterns(wanted)
         ranges = self._counted({topic: ranges.get(topic, []) for topic in wanted})
         parts = tuple(
             ResentTopic(topic, self._naming.target_topic(topic), tuple(ranges[topic]))
             for topic in wanted
         )
-        if not parts:
-            raise InputError(
-                f"the lake has no topic of cluster {asked.source} that {' or '.join(asked.topics)} "
-                "matches"
-            )
         makes = self._check(parts, moment.states)
         resend = steps.new("restore", asked.source, asked.request, parts)
         unproven = sorted(topic for topic in moment.unproven if topic in resend.names)
@@ -125,6 +121,15 @@ class Restore:
         that need them."""
         own = topic in heartbeats or self._naming.is_internal(topic)
         return not own and matches_any(self._asked.topics, topic)
+
+    def _check_patterns(self, wanted: Collection[str]) -> None:
+        """Raise InputError for a pattern that matches none of the topics to restore."""
+        for pattern in self._asked.topics:
+            if not any(matches_any((pattern,), topic) for topic in wanted):
+                raise InputError(
+                    f"the lake has no topic of cluster {self._asked.source} that {pattern} matches;"
+                    " internal ones and heartbeats are not restored"
+                )
 
     def _counted(self, ranges: Mapping[str, list[StagedRange]]) -> dict[str, list[StagedRange]]:
         """The ranges with exact counts of their records."""

@@ -1,4 +1,5 @@
-"""A restore says what came of it before it notes that it has ended: from then on the same call is
+"""What a restore says: of a pattern without a topic, of transactions that it may have cut in two,
+and of all that came of it, before it notes that it has ended. From then on the same call is
 refused, since its topics hold records."""
 
 import threading
@@ -13,6 +14,7 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.library.resends import Resends
 from mirrorlake.library.resent import Resent
+from mirrorlake.mm2.formats import Heartbeat, encode_heartbeat
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.resend import steps
 from mirrorlake.resend.cut import RestoreRequest
@@ -28,22 +30,32 @@ class Killed(Exception):
     """Stands for the end of the process."""
 
 
-def test_who_dies_when_all_is_sent_is_told_by_the_same_call(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    lake, topology = opened(no_session, write_file(tmp_path))
+def restoring(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, cluster: MemoryCluster
+) -> tuple[Deployment, Resends]:
+    """A lake with three records of `orders`, whose restores send them at once."""
+    lake, topology = opened(no_session, write_file(folder))
     append(lake, "records", staged(range(3)))
-    cluster = MemoryCluster("west", {"orders": [3]})
 
     def send(_stop: threading.Event) -> SendOutcome:
         return SendOutcome({"orders": 3}, complete=True)
 
     monkeypatch.setattr(steps, "Sender", lambda *_: SimpleNamespace(send=send))
-    connections: Any = SimpleNamespace(admin=lambda _: cluster, topology=topology, groups=None)
+    connections: Any = SimpleNamespace(
+        admin=lambda _: cluster, topology=topology, groups=lambda _: None
+    )
     deployment = Deployment(lake, connections, EventLog(lake))
     internals: Any = SimpleNamespace(
         deployment=deployment, tables=lake, topology=topology, connections=connections
     )
+    return deployment, Resends(internals)
+
+
+def test_who_dies_when_all_is_sent_is_told_by_the_same_call(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    cluster = MemoryCluster("west", {"orders": [3]})
+    deployment, lake = restoring(monkeypatch, tmp_path, cluster)
     asked = RestoreRequest("east", "west", topics=("orders",))
     begun = Resend(
         "restore",
@@ -58,9 +70,7 @@ def test_who_dies_when_all_is_sent_is_told_by_the_same_call(
     answers: list[Resent] = []
 
     def restored(answered: Any) -> Resent:
-        return Resends(internals).restore(
-            "east", "west", ["orders"], answered=answered, stop=threading.Event()
-        )
+        return lake.restore("east", "west", ["orders"], answered=answered, stop=threading.Event())
 
     def killed(_answer: Resent) -> None:
         raise Killed
@@ -72,3 +82,20 @@ def test_who_dies_when_all_is_sent_is_told_by_the_same_call(
     assert [(row["topic"], row["end"]) for row in answer.reached] == [("orders", 3)]
     with pytest.raises(InputError, match="holds records"):
         restored(answers.append)
+
+
+BEATS = encode_heartbeat(Heartbeat("east", "west", 1))
+
+
+@pytest.mark.parametrize("pattern", ["paymnets", "heartbeats", "__consumer_offsets"])
+def test_a_pattern_without_a_topic_is_refused_beside_one_that_has_some(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pattern: str
+) -> None:
+    """Whether the lake has no such topic, or one that is not restored."""
+    deployment, lake = restoring(monkeypatch, tmp_path, MemoryCluster("west"))
+    if pattern != "paymnets":
+        beats = dict(zip(("key", "value"), BEATS, strict=True))
+        append(deployment.lake, "records", staged(range(2), topic=pattern, **beats))
+    with pytest.raises(InputError, match=f"no topic of cluster east that {pattern} matches"):
+        lake.restore("east", "west", ["orders", pattern], dry_run=True)
+    assert lake.restore("east", "west", ["orders", ".*"], dry_run=True).records == 3
