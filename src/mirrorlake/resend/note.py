@@ -32,7 +32,8 @@ class ResentTopic:
     of a partition; their counts are of sent records. `began` are the log ends of the target's
     partitions before the first record. `picked` are single records, if they are few and nothing
     else identifies them. `topic_id` is Kafka's id of the target topic at the beginning; empty if
-    the cluster did not report it.
+    the cluster did not report it. `unproven`: a transaction of the source may be there in part
+    (`cut.Moment`).
     """
 
     topic: str
@@ -41,6 +42,7 @@ class ResentTopic:
     began: tuple[int, ...] = ()
     picked: tuple[Picked, ...] = ()
     topic_id: str = ""
+    unproven: bool = False
 
     @property
     def records(self) -> int:
@@ -125,7 +127,8 @@ def _part_document(part: ResentTopic) -> dict[str, Any]:
     document = {"topic": part.topic, "ranges": ranges, "began": list(part.began)}
     picked = {"picked": [list(place) for place in part.picked]} if part.picked else {}
     topic_id = {"topic_id": part.topic_id} if part.topic_id else {}
-    return {**document, **picked, **topic_id}
+    unproven = {"unproven": True} if part.unproven else {}
+    return {**document, **picked, **topic_id, **unproven}
 
 
 def read_notes(rows: Iterable[Mapping[str, Any]]) -> list[Resend]:
@@ -138,9 +141,14 @@ def read_notes(rows: Iterable[Mapping[str, Any]]) -> list[Resend]:
             source = row["flow"].split(":", 2)[2].partition("->")[0]
             ranges = tuple(StagedRange(source, note["topic"], *values) for values in note["ranges"])
             picked = tuple(tuple(place) for place in note.get("picked", ()))
-            began, topic_id = tuple(note["began"]), note.get("topic_id", "")
             part = ResentTopic(
-                note["topic"], row["resource"], ranges, began, picked=picked, topic_id=topic_id
+                note["topic"],
+                row["resource"],
+                ranges,
+                began=tuple(note["began"]),
+                picked=picked,
+                topic_id=note.get("topic_id", ""),
+                unproven=note.get("unproven", False),  # earlier versions did not note it
             )
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise LakeError(

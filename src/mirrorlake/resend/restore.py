@@ -77,7 +77,7 @@ class Restore:
         known = steps.find("restore", asked.source, asked.request)
         if known is not None and not asked.start_over:
             steps.check_can_go_on(known)
-            return PlannedResend(known, continued=True)
+            return PlannedResend(known, continued=True, warnings=_unproven(known))
         moment = cut()
         with self._steps.stage.reading() as index:
             staged = index.topics(asked.source)
@@ -88,13 +88,17 @@ class Restore:
         self._check_patterns(wanted)
         ranges = self._counted({topic: ranges.get(topic, []) for topic in wanted})
         parts = tuple(
-            ResentTopic(topic, self._naming.target_topic(topic), tuple(ranges[topic]))
+            ResentTopic(
+                topic,
+                self._naming.target_topic(topic),
+                tuple(ranges[topic]),
+                unproven=topic in moment.unproven,
+            )
             for topic in wanted
         )
         makes = self._check(parts, moment.states)
         resend = steps.new("restore", asked.source, asked.request, parts)
-        unproven = sorted(topic for topic in moment.unproven if topic in resend.names)
-        return PlannedResend(resend, makes, False, known, warnings=tuple(map(_unproven, unproven)))
+        return PlannedResend(resend, makes, False, known, warnings=_unproven(resend))
 
     def _heartbeats(
         self, topics: Collection[str], staged: Mapping[str, Mapping[int, PartitionRanges]]
@@ -283,8 +287,10 @@ class Restore:
                 compaction.forget()
 
 
-def _unproven(topic: str) -> str:
-    return (
-        f"{topic}: a transaction of its cluster may be restored in part, since it is not known "
-        "which were open then (docs/restore.md)"
+def _unproven(resend: Resend) -> tuple[str, ...]:
+    return tuple(
+        f"{part.topic}: a transaction of its cluster may be restored in part, since it is not "
+        "known which were open then (docs/restore.md)"
+        for part in resend.parts
+        if part.unproven
     )

@@ -21,16 +21,17 @@ from mirrorlake.resend.note import (
 REQUEST = {"topic": "orders", "where": "key = 'ü'", "to": "orders.replay", "max_records": None}
 
 
-def part(topic: str, target: str, *ranges: tuple[int, int, int, int, int]) -> ResentTopic:
-    return ResentTopic(
-        topic, target, tuple(StagedRange("east", topic, *item) for item in ranges), (3, 0)
-    )
+def part(
+    topic: str, target: str, *ranges: tuple[int, int, int, int, int], unproven: bool = False
+) -> ResentTopic:
+    staged = tuple(StagedRange("east", topic, *item) for item in ranges)
+    return ResentTopic(topic, target, staged, (3, 0), unproven=unproven)
 
 
 def resend(number: str = "20261124-1") -> Resend:
     parts = (
         part("orders", "orders.replay", (0, 0, 5, 90, 4), (0, 1, 0, 7, 8)),
-        part("a.b", "a.b", (1, 0, 0, 0, 1)),
+        part("a.b", "a.b", (1, 0, 0, 0, 1), unproven=True),
     )
     return Resend(
         "replay",
@@ -54,6 +55,12 @@ def test_a_resend_is_read_as_it_was_noted() -> None:
     one, other = resend(), resend("20261124-2")
     assert read_notes([*rows_of(one), *rows_of(other)]) == [one, other]
     assert [item.outcome for item in one.began()] == ["begun", "begun"]
+    before = [
+        {**row, "after": str(row["after"]).replace(', "unproven": true', "")}
+        for row in rows_of(one)
+    ]
+    (read,) = read_notes(before)  # as earlier versions noted it
+    assert [item.unproven for item in (*read.parts, *one.parts)] == [False, False, False, True]
     assert [item.after for item in one.ended({"a.b": 1})] == ["records=0", "records=1"]
     assert {item.outcome for item in one.ended({})} == {"done"} and {
         item.outcome for item in one.given_up()

@@ -3,12 +3,14 @@ and of all that came of it, before it notes that it has ended. From then on the 
 refused, since its topics hold records."""
 
 import threading
+from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from mirrorlake import failpoints
 from mirrorlake.errors import InputError
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
@@ -99,3 +101,26 @@ def test_a_pattern_without_a_topic_is_refused_beside_one_that_has_some(
     with pytest.raises(InputError, match=f"no topic of cluster east that {pattern} matches"):
         lake.restore("east", "west", ["orders", pattern], dry_run=True)
     assert lake.restore("east", "west", ["orders", ".*"], dry_run=True).records == 3
+
+
+def test_a_transaction_that_may_be_there_in_part_is_named_by_each_call(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Also by the one that goes on with a restore that was killed before it said anything."""
+    _, lake = restoring(monkeypatch, tmp_path, MemoryCluster("west"))
+    as_of = datetime.now(timezone.utc)
+
+    def restored() -> Resent:
+        return lake.restore("east", "west", ["orders"], as_of=as_of, stop=threading.Event())
+
+    def killed(point: str) -> None:
+        assert point == "resend-begun"
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(failpoints, "reached", killed)
+        restored()
+    answer = restored()
+    assert answer.complete and answer.continued
+    (warning,) = answer.warnings
+    assert warning.startswith("orders: a transaction of its cluster may be restored in part")
