@@ -75,6 +75,8 @@ OF_VIEWS = {
     "stride": "distance between two source offsets of the range",
     "threshold": "what the objective allows",
     "topics": "how many topics",
+    "unsent_parked.target_generation": "of the target topic that refused it",
+    "unsent_parked.target_topic": "the topic that refused it",
 }
 
 #: Which tables belong together, and by which columns.

@@ -1,4 +1,4 @@
-"""Which parked records hold back what `maintain` deletes: those that can still be sent."""
+"""Which parked records wait, and hold back what `maintain` deletes: those that can be sent."""
 
 from datetime import datetime, timezone
 from pathlib import Path
@@ -26,7 +26,7 @@ def generation(number: int) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("newest", [None, 0, 1])
-def test_a_record_that_was_parked_in_front_of_a_topic_that_is_over_holds_nothing(
+def test_a_record_that_a_topic_refused_which_is_over_does_not_wait_and_holds_nothing(
     tmp_path: Path, newest: int | None
 ) -> None:
     """`replay --parked` sends none of them; the new topic gets them by the map, or never."""
@@ -39,5 +39,7 @@ def test_a_record_that_was_parked_in_front_of_a_topic_that_is_over_holds_nothing
     if newest is not None:
         generations = [generation(number) for number in range(newest + 1)]
         lake.append("target_generations", rows_of("target_generations", generations))
+    waiting = [row["offset"] for row in lake.now.table_rows("unsent_parked")]
+    assert sorted(waiting) == ([18] if newest == 1 else [12, 18])
     first = 18 if newest == 1 else 12
     assert table_upkeep.oldest_parked(lake, FLOW) == {("orders", 0): (0, first)}
