@@ -117,18 +117,19 @@ def sent_answer(planned: "PlannedResend", outcome: "SendOutcome") -> Resent:
     return Resent(Rows(topics), resend.name, False, planned.continued, complete, warnings=warnings)
 
 
-def together(parts: Sequence[Resent], dry_run: bool) -> Resent:
-    """Join the answers about parked records of several flows."""
+def together(parts: Sequence[Resent], dry_run: bool, held: Sequence[str] = ()) -> Resent:
+    """Join the answers about parked records of several flows; `held` are sentences about those that
+    are not sent now."""
     some = [part for part in parts if part.topics]
     behind = [
         "they come out of order: records behind them in their partitions are at the target already"
     ]
-    warnings = [line for part in some for line in part.warnings]
+    warnings = [line for part in some for line in part.warnings] + (behind if some else [])
     return Resent(
         Rows(row for part in some for row in part.topics),
         ", ".join(part.flow for part in some if part.flow) or None,
         dry_run,
         any(part.continued for part in some),
-        not dry_run and all(part.complete for part in parts),
-        warnings=[*warnings, *behind] if some else ["nothing is parked"],
+        not dry_run and all(part.complete for part in parts) and not held,
+        warnings=[*warnings, *held] or ["nothing is parked"],
     )

@@ -134,7 +134,7 @@ class Resends(Opened):
             stop: set it to end after the batch in hand; for None an interrupt does.
 
         Raises:
-            InputError: a target topic does not exist.
+            InputError: a target topic does not exist, or the lake has no records of `topic`.
             ClusterUnusable: a target does not answer.
             LeaseTaken: another process does the same.
             ReplicationError: the target refused more than single records.
@@ -148,17 +148,23 @@ class Resends(Opened):
         _check_rate(rate)
         known = self.internals
         names = [flow] if flow is not None else list(known.topology.flows)
-        stage, count, replays = StageFiles(known.tables), _counting(report), []
+        flows = [known.topology.flow(name) for name in names]
+        stage, count = StageFiles(known.tables), _counting(report)
+        if topic is not None:
+            _check_staged(stage, {resolved.source for resolved in flows}, topic)
         deployment = known.deployment
+        replays: list[Resent] = []
+        held: list[str] = []
         with stopping(stop) as ending, _in_a_sentence("the replay"):
-            for resolved in map(known.topology.flow, names):
+            for resolved in flows:
                 asked = ParkedReplayRequest(resolved, topic, start_over)
                 replay = ParkedReplay(deployment, stage, asked)
                 if dry_run:
                     replays.append(planned_answer(replay.plan()))
                 else:
                     replays.append(sent_answer(*replay.run(ending, rate, count)))
-        return together(replays, dry_run)
+                held += replay.held()
+        return together(replays, dry_run, held)
 
     def restore(
         self,
@@ -300,6 +306,13 @@ def _check_clusters(known: Internals, source: str | None, target: str | None) ->
             raise InputError(f"there is no cluster {alias}{nearest(alias, there)}")
     if target is not None:
         known.connections.admin(target).cluster_id()
+
+
+def _check_staged(stage: "StageFiles", sources: Collection[str], topic: str) -> None:
+    """Raise InputError for a topic that the lake has of none of some clusters."""
+    with stage.reading() as index:
+        if not any(topic in index.topics(source) for source in sources):
+            raise InputError(f"the lake has no records of a topic {topic}")
 
 
 def _source_of(known: Internals, stage: "StageFiles", topic: str) -> str:

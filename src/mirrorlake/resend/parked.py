@@ -3,7 +3,7 @@ after its limits were raised. They come out of order: later records of their par
 target already."""
 
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -65,13 +65,9 @@ class ParkedReplay:
         if known is not None and not self._asked.start_over:
             steps.check_can_go_on(known)
             return PlannedResend(known, continued=True)
-        waiting = [
-            row
-            for row in self._lake.ask("parked_waiting", flow=flow.name)
-            if self._asked.topic in (None, row["topic"])
-        ]
         sent = set() if known is None else {*self._still_there(known)}
-        parts = parts_of(flow.source, [row for row in waiting if sent_row(row) not in sent])
+        waiting = [row for row in self._waiting() if row["lives"] and sent_row(row) not in sent]
+        parts = parts_of(flow.source, waiting)
         there = steps.admin.topics()
         for part in parts:
             if part.target_topic not in there:
@@ -81,6 +77,23 @@ class ParkedReplay:
                 )
         resend = steps.new("replay", flow.source, self._asked.request, parts)
         return PlannedResend(resend, (), False, known)
+
+    def _waiting(self) -> list[dict[str, Any]]:
+        """What is parked of the topics of the request, in the order of offsets."""
+        rows = self._lake.ask("parked_waiting", flow=self._asked.flow.name)
+        return [row for row in rows if self._asked.topic in (None, row["topic"])]
+
+    def held(self) -> list[str]:
+        """A sentence for each target topic whose parked records are not sent now."""
+        held = Counter(
+            (row["topic"], row["target_topic"]) for row in self._waiting() if not row["lives"]
+        )
+        return [
+            f"{topic}: {count:,} records stay parked, since topic {target} of cluster "
+            f"{self._asked.flow.target} was deleted, or made again, and the flow does not write to "
+            "it until that is decided (mirrorlake resolve), and then goes on"
+            for (topic, target), count in sorted(held.items())
+        ]
 
     def run(
         self, stop: threading.Event, rate: int | None, report: Callable[[BatchReport], None]

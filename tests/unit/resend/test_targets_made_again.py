@@ -176,7 +176,8 @@ def test_what_one_that_is_given_up_has_sent_is_not_sent_again(
             for _, name, at in topics
         ],
         "parked_waiting": [
-            place | {"offset": 3, "topic": one, "target_topic": name} for one, name, _ in topics
+            place | {"offset": 3, "topic": one, "target_topic": name, "lives": True}
+            for one, name, _ in topics
         ],
     }
     cluster.make("u", 0)

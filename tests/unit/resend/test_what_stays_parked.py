@@ -1,0 +1,121 @@
+"""`replay --parked` does not end as if nothing were left while something stays parked."""
+
+import threading
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mirrorlake.errors import InputError
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.event_log import EventLog
+from mirrorlake.library.resends import Resends
+from mirrorlake.library.resent import Resent
+from mirrorlake.resend import parked, steps
+from mirrorlake.resend.note import Resend
+from mirrorlake.resend.sender import Sending, SendOutcome
+from mirrorlake.testing import MemoryCluster
+from tests.support.lake_rows import (
+    FLOW,
+    ago,
+    append,
+    no_session,
+    opened,
+    parked_row,
+    record_row,
+    staged,
+    write_file,
+)
+
+
+class Scene:
+    """A lake with three records of each of two topics, of which some are parked. What a replay
+    sends is at once at the target, and in its map."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.lake, topology = opened(no_session, write_file(folder))
+        for topic in ("orders", "payments"):
+            append(self.lake, "records", staged(range(3), topic=topic))
+        cluster = MemoryCluster("west", {"east.orders": [99], "east.payments": [99]})
+        connections: Any = SimpleNamespace(admin=lambda _: cluster, topology=topology)
+        self.deployment = Deployment(self.lake, connections, EventLog(self.lake))
+        internals: Any = SimpleNamespace(
+            deployment=self.deployment,
+            tables=self.lake,
+            topology=topology,
+            connections=connections,
+        )
+        self.resends = Resends(internals)
+        monkeypatch.setattr(parked.ParkedReplay, "_sending", lambda *_: Sending())
+        monkeypatch.setattr(steps, "Sender", self._sender)
+
+    def _sender(self, _deployment: object, _stage: object, resend: Resend, _: object) -> Any:
+        def send(_stop: threading.Event) -> SendOutcome:
+            for part in resend.parts:
+                for at, (partition, generation, offset) in enumerate(part.picked):
+                    place = (part.topic, partition, generation)
+                    row = record_row(resend.name, place, offset, part.target_topic, 9 + at)
+                    append(self.lake, "offset_map", [row])
+            return SendOutcome({part.target_topic: part.records for part in resend.parts}, True)
+
+        return SimpleNamespace(send=send)
+
+    def park(self, topic: str, *offsets: int) -> None:
+        of_topic = {"topic": topic, "target_topic": f"east.{topic}"}
+        rows = [{**parked_row(offset, ago(60)), **of_topic} for offset in offsets]
+        self.lake.append("parked", rows_of("parked", rows))
+
+    def replay(self, topic: str | None = None, dry_run: bool = False) -> Resent:
+        return self.resends.replay_parked(FLOW, topic, dry_run=dry_run, stop=threading.Event())
+
+    @property
+    def waiting(self) -> list[tuple[str, int]]:
+        rows = self.lake.now.table_rows("unsent_parked")
+        return sorted((row["topic"], row["offset"]) for row in rows)
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    return Scene(tmp_path, monkeypatch)
+
+
+def test_what_waits_for_a_decision_is_named(scene: Scene) -> None:
+    """The others are sent."""
+    scene.park("orders", 0, 1)
+    scene.park("payments", 2)
+    target = {"flow": FLOW, "topic": "orders", "target_topic": "east.orders"}
+    began = {"topic_id": "id", "begins": "stage", "began": [0], "started_at": ago(90)}
+    generations = [{**target, **began, "target_generation": 0}]
+    scene.lake.append("target_generations", rows_of("target_generations", generations))
+    found = {"kind": "target_recreated", "at": ago(30), "target_generation": 0}
+    scene.lake.append("incidents", rows_of("incidents", [{**target, **found}]))
+
+    planned = scene.replay(dry_run=True)
+    assert planned.records == 1 and any(
+        "orders: 2 records stay" in said for said in planned.warnings
+    )
+    sent = scene.replay()
+    assert (sent.complete, sent.records, scene.waiting) == (
+        False,
+        1,
+        [("orders", 0), ("orders", 1)],
+    )
+    again = scene.replay("orders")
+    (warning,) = again.warnings
+    assert not again.complete and not again.topics
+    assert warning.startswith(
+        "orders: 2 records stay parked, since topic east.orders of cluster west"
+    )
+    assert scene.replay("payments").complete, "it is not asked for the others"
+
+
+def test_a_topic_that_the_lake_does_not_have_is_refused(scene: Scene) -> None:
+    scene.park("payments", 2)
+    with pytest.raises(InputError, match="no records of a topic paymnets"):
+        scene.replay("paymnets")
+    answer = scene.replay("orders")
+    assert answer.complete and answer.warnings == ["nothing is parked"]
