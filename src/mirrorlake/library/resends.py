@@ -160,9 +160,9 @@ class Resends(Opened):
                 asked = ParkedReplayRequest(resolved, topic, start_over)
                 replay = ParkedReplay(deployment, stage, asked)
                 if dry_run:
-                    replays.append(planned_answer(replay.plan()))
+                    replays += map(planned_answer, replay.plans())
                 else:
-                    replays.append(sent_answer(*replay.run(ending, rate, count)))
+                    replays += [sent_answer(*one) for one in replay.run(ending, rate, count)]
                 held += replay.held()
         return together(replays, dry_run, held)
 

@@ -65,8 +65,22 @@ class ParkedReplay:
         if known is not None and not self._asked.start_over:
             steps.check_can_go_on(known)
             return PlannedResend(known, continued=True)
-        sent = set() if known is None else {*self._still_there(known)}
-        waiting = [row for row in self._waiting() if row["lives"] and sent_row(row) not in sent]
+        return self._planned(() if known is None else self._still_there(known), replaces=known)
+
+    def plans(self) -> list[PlannedResend]:
+        """What would be sent: by a replay that has begun, and behind it. Raises InputError."""
+        planned = self.plan()
+        return [planned, self._behind(planned.resend)] if planned.continued else [planned]
+
+    def _behind(self, known: Resend) -> PlannedResend:
+        """What is sent once a replay that has begun is over: what it did not pick."""
+        return self._planned(
+            (part.topic, *place, part.target_topic) for part in known.parts for place in part.picked
+        )
+
+    def _planned(self, without: Iterable[SentRow], replaces: Resend | None = None) -> PlannedResend:
+        flow, steps, others = self._asked.flow, self._steps, frozenset(without)
+        waiting = [row for row in self._waiting() if row["lives"] and sent_row(row) not in others]
         parts = parts_of(flow.source, waiting)
         there = steps.admin.topics()
         for part in parts:
@@ -76,7 +90,7 @@ class ParkedReplay:
                     "flow make it"
                 )
         resend = steps.new("replay", flow.source, self._asked.request, parts)
-        return PlannedResend(resend, (), False, known)
+        return PlannedResend(resend, (), False, replaces)
 
     def _waiting(self) -> list[dict[str, Any]]:
         """What is parked of the topics of the request, in the order of offsets."""
@@ -97,23 +111,35 @@ class ParkedReplay:
 
     def run(
         self, stop: threading.Event, rate: int | None, report: Callable[[BatchReport], None]
-    ) -> tuple[PlannedResend, SendOutcome]:
+    ) -> list[tuple[PlannedResend, SendOutcome]]:
         """Send what the target takes now; what it refuses again stays parked. Continues where a
-        kill ended the same replay. Raises InputError, LeaseTaken, ReplicationError."""
+        kill ended the same replay, and then sends what that one did not pick. Raises InputError,
+        LeaseTaken, ReplicationError."""
         flow = self._asked.flow
         with Lease(self._lake, f"replay of what flow {flow.name} has parked"):
             planned = self.plan()
             if planned.replaces is not None and planned.resend.records:
                 self._map_what_was_sent(planned.replaces, stop, report)
                 planned = self.plan()
-            resend = planned.resend
             if planned.replaces is not None:
                 self._note(self._still_there(planned.replaces))
-            if not resend.records:
-                self._steps.give_up_replaced(planned)
-                return planned, SendOutcome(complete=True)
-            sending = self._sending(resend, rate, report)
-            return self._steps.carry_out(planned, sending, stop, self._note_sent)
+            sent = [self._carry_out(planned, stop, rate, report)]
+            if planned.continued and sent[0][1].complete:
+                sent.append(self._carry_out(self._behind(planned.resend), stop, rate, report))
+            return sent
+
+    def _carry_out(
+        self,
+        planned: PlannedResend,
+        stop: threading.Event,
+        rate: int | None,
+        report: Callable[[BatchReport], None],
+    ) -> tuple[PlannedResend, SendOutcome]:
+        if not planned.resend.records:
+            self._steps.give_up_replaced(planned)
+            return planned, SendOutcome(complete=True)
+        sending = self._sending(planned.resend, rate, report)
+        return self._steps.carry_out(planned, sending, stop, self._note_sent)
 
     def _sending(
         self, resend: Resend, rate: int | None, report: Callable[[BatchReport], None]

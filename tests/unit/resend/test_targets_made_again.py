@@ -215,6 +215,6 @@ def test_one_that_leaves_nothing_to_be_sent_is_given_up(
     }
     monkeypatch.setattr(parked, "Lease", lambda *_: nullcontext())
     replay = ParkedReplay(deployment, cast(Any, None), asked)
-    _, outcome = replay.run(threading.Event(), None, lambda _: None)
+    ((_, outcome),) = replay.run(threading.Event(), None, lambda _: None)
     assert outcome.complete
     assert [row.outcome for name, row in log.rows if name == begun.name][-2:] == ["skipped"] * 2

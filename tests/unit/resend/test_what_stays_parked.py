@@ -1,14 +1,13 @@
 """`replay --parked` does not end as if nothing were left while something stays parked."""
 
 import threading
-from collections.abc import Callable
-from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from mirrorlake import failpoints
 from mirrorlake.errors import InputError
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.deployment import Deployment
@@ -119,3 +118,27 @@ def test_a_topic_that_the_lake_does_not_have_is_refused(scene: Scene) -> None:
         scene.replay("paymnets")
     answer = scene.replay("orders")
     assert answer.complete and answer.warnings == ["nothing is parked"]
+
+
+@pytest.mark.parametrize("topic", ["orders", None])
+def test_one_that_was_killed_goes_on_and_what_it_did_not_pick_is_sent_too(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, topic: str | None
+) -> None:
+    """Whether it was parked since, or is of another topic than what was asked for then."""
+    scene.park("payments", 0)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(failpoints, "reached", interrupted)
+        scene.replay("payments")
+    scene.park("orders", 1, 2)
+    planned = scene.replay(topic, dry_run=True)
+    assert (planned.records, planned.continued) == (3, True)
+    sent = scene.replay(topic)
+    assert (sent.complete, sent.continued, sent.records) == (True, True, 3)
+    assert scene.waiting == []
+    assert scene.replay(topic).warnings == ["nothing is parked"]
+
+
+def interrupted(point: str) -> None:
+    """As a process that is killed before it sends anything."""
+    assert point == "resend-begun"
+    raise KeyboardInterrupt
