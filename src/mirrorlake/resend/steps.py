@@ -1,7 +1,8 @@
 """The steps that replays and restores share: find, begin, send, end."""
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
@@ -13,6 +14,7 @@ from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.positions import Ends, PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.resend import topics
 from mirrorlake.resend.extras import ExtrasDone
 from mirrorlake.resend.note import Kind, Resend, ResentTopic, new_id, read_notes, with_began
@@ -166,20 +168,24 @@ class Steps:
         return planned, outcome
 
     def _unexplained(self, resend: Resend, records: Mapping[str, int]) -> tuple[str, ...]:
-        """The target topics that have more records than were picked, or fewer although the stage
-        has lost none of them since. Records picked one by one are parked, and stay in the stage."""
+        """The target topics that have more records than were picked, or fewer by more than the
+        stage may have lost of them since. Records picked one by one are parked, and stay in the
+        stage."""
         parts = [part for part in resend.parts if not part.picked]
         differing = [part for part in parts if records.get(part.target_topic, 0) != part.records]
         if not differing:
             return ()
-        gone = [
-            (PartitionGeneration.from_row(row), row["first_offset"], row["last_offset"])
-            for row in self.deployment.lake.ask("not_in_stage", source_cluster=resend.source)
-        ]
+        gone: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)
+        for row in self.deployment.lake.ask(
+            "not_in_stage", source_cluster=resend.source, flow=resend.name
+        ):
+            offsets = (row["first_offset"], row["last_offset"])
+            gone[PartitionGeneration.from_row(row)].add([offsets])
+        missing = {part: part.records - records.get(part.target_topic, 0) for part in differing}
         return tuple(
             part.target_topic
-            for part in differing
-            if records.get(part.target_topic, 0) > part.records or not _lacks(part, gone)
+            for part, count in missing.items()
+            if not 0 <= count <= _gone_of(part, gone)
         )
 
     def give_up_replaced(self, planned: PlannedResend) -> None:
@@ -207,12 +213,7 @@ class Steps:
         return resend
 
 
-def _lacks(part: ResentTopic, gone: Sequence[tuple[PartitionGeneration, int, int]]) -> bool:
-    """Whether any of these ranges of offsets, inclusive, overlaps one of a part's."""
-    return any(
-        place == PartitionGeneration(part.topic, sent.partition, sent.generation)
-        and first <= sent.last
-        and last >= sent.first
-        for place, first, last in gone
-        for sent in part.ranges
-    )
+def _gone_of(part: ResentTopic, gone: Mapping[PartitionGeneration, OffsetRanges]) -> int:
+    """How many of some offsets lie within a part's ranges: at most so many records."""
+    none = OffsetRanges()
+    return sum(gone.get(sent.place, none).count(sent.first, sent.last) for sent in part.ranges)

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,7 +10,9 @@ import pytest
 
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.changes import MemoryLog
+from mirrorlake.lake.definitions import definition, rows_of
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.library.resend_answers import sent_answer
 from mirrorlake.library.resent import Resent
@@ -18,6 +21,7 @@ from mirrorlake.resend import steps
 from mirrorlake.resend.note import Resend, ResentTopic
 from mirrorlake.resend.sender import Sending, SendOutcome
 from mirrorlake.testing import MemoryCluster, MemoryLake
+from tests.support.lake_rows import ago, no_session, opened, write_file
 
 #: A hundred records of t between offsets 200 and 499.
 PICKED = ResentTopic("t", "u", (StagedRange("east", "t", 3, 0, 200, 499, 100),))
@@ -34,8 +38,10 @@ def sent(
     *lost: Mapping[str, Any],
     part: ResentTopic = PICKED,
     log: Any = None,
+    lake: Lake | None = None,
 ) -> Resent:
-    """The answer to a resend that sent all that it found, given once, before it is over."""
+    """The answer to a resend that sent all that it found, given once, before it is over; by a lake
+    whose stage has `lost` something since it began."""
     event_log: Any = log or MemoryLog()
     answers: list[Resent] = []
 
@@ -49,7 +55,7 @@ def sent(
     monkeypatch.setattr(steps, "Sender", lambda *_: SimpleNamespace(send=send))
     cluster = MemoryCluster("west", {"u": [0]})
     connections = SimpleNamespace(admin=lambda _: cluster)
-    lake = MemoryLake({"not_in_stage": lost, "mapped_ends": ()})
+    lake = lake or MemoryLake({"not_in_stage": lost, "mapped_ends": ()})
     deployment = Deployment(lake, cast(Any, connections), event_log)
     resend = Resend("replay", "1", "east", "west", target_id="id", request={}, parts=(part,))
     planned = steps.PlannedResend(resend, continued=True)
@@ -90,6 +96,31 @@ def test_fewer_for_no_reason(
     (warning,) = answer.warnings
     assert not answer.complete
     assert warning.startswith("t: 100 records were picked when it began and 99 are at u, though")
+
+
+def test_more_are_missing_than_the_stage_has_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it lost twice counts once."""
+    lost = gone(290, 319), gone(300, 329)
+    assert sent(monkeypatch, 60, *lost).complete
+    answer = sent(monkeypatch, 59, *lost)
+    assert not answer.complete and "59 are at u, though" in answer.warnings[0]
+
+
+@pytest.mark.parametrize("since", [True, False])
+@pytest.mark.parametrize("table", ["forgotten", "removals"])
+def test_only_what_the_stage_lost_since_it_began_is_a_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, table: str, since: bool
+) -> None:
+    lake, _ = opened(no_session, write_file(tmp_path))
+    begun = {"flow": "replay:1:east->west", "at": ago(3_600), "kind": "replay", "outcome": "begun"}
+    lake.append("changes", rows_of("changes", [{**begun, "resource": "u"}]))
+    at = ago(60 if since else 86_400)
+    lost = gone(300, 300, source_cluster="east", below=301, noted_at=at, removed_at=at)
+    lost |= {"record_count": 1, "forget_id": "1"}
+    names = definition(table).rows.names
+    row = {name: value for name, value in lost.items() if name in names}
+    lake.append(table, rows_of(table, [row]))
+    assert sent(monkeypatch, 99, lake=lake).complete is since
 
 
 def test_more_than_were_picked(monkeypatch: pytest.MonkeyPatch) -> None:
