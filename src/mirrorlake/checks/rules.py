@@ -165,7 +165,7 @@ def _factors(flow: ResolvedFlow, brokers: int | None) -> Iterator[Problem]:
 
 def _idle_patterns(flow: ResolvedFlow) -> Iterator[Problem]:
     """No pattern, or one that no name of a topic can match: a flow without topics, or an exclusion
-    of nothing, looks like one that works."""
+    or a pause of nothing, looks like one that works."""
     if not flow.settings.topics:
         yield Problem(
             "no-pattern",
@@ -175,8 +175,14 @@ def _idle_patterns(flow: ResolvedFlow) -> Iterator[Problem]:
             sentence=f"topics of flow {flow.name} is empty, so it mirrors no topic but heartbeats",
             fix="write patterns into it, or take it away for all topics",
         )
-    for setting in ("topics", "topics_exclude"):
-        for pattern in getattr(flow.settings, setting):
+    settings = flow.settings
+    patterns = {
+        "topics": settings.topics,
+        "topics_exclude": settings.topics_exclude,
+        "paused": _paused_patterns(flow),
+    }
+    for setting, of_setting in patterns.items():
+        for pattern in of_setting:
             char = never_in_names(pattern)
             if char is not None:
                 yield Problem(
@@ -190,18 +196,30 @@ def _idle_patterns(flow: ResolvedFlow) -> Iterator[Problem]:
                 )
 
 
+def _paused_patterns(flow: ResolvedFlow) -> Sequence[str]:
+    """The patterns of the topics that a flow pauses; none if it is paused as a whole."""
+    paused = flow.settings.paused
+    return () if isinstance(paused, bool) else paused
+
+
 def _matchless(flow: ResolvedFlow, topics: Collection[str]) -> Iterator[Problem]:
-    """Patterns by which the flow mirrors nothing of the source now: a misspelt one looks like one
-    that works. `.*` may match no topic."""
+    """Patterns by which the flow mirrors, or pauses, nothing of the source now: a misspelt one
+    looks like one that works. `.*` may match no topic."""
     selected = [topic for topic in topics if flow.selection.selects(topic)]
-    idle = [
-        pattern
-        for pattern in flow.settings.topics
-        if pattern != ".*"
-        and never_in_names(pattern) is None
-        and not any(matches_any((pattern,), topic) for topic in selected)
-    ]
-    if idle:
+    uses = (
+        ("topics", flow.settings.topics, "mirrors no topic", "is mirrored"),
+        ("paused", _paused_patterns(flow), "pauses none of its topics", "is paused"),
+    )
+    for setting, patterns, does, becomes in uses:
+        idle = [
+            pattern
+            for pattern in patterns
+            if pattern != ".*"
+            and never_in_names(pattern) is None
+            and not any(matches_any((pattern,), topic) for topic in selected)
+        ]
+        if not idle:
+            continue
         others = f" (and {len(idle) - 1:,} others)" if len(idle) > 1 else ""
         near = get_close_matches(idle[0], topics, 1)
         yield Problem(
@@ -209,8 +227,8 @@ def _matchless(flow: ResolvedFlow, topics: Collection[str]) -> Iterator[Problem]
             "note",
             (flow.name,),
             idle[0],
-            sentence=f"topics of flow {flow.name} holds {idle[0]!r}{others}, by which it mirrors "
-            f"no topic that cluster {flow.source} shows now",
+            sentence=f"{setting} of flow {flow.name} holds {idle[0]!r}{others}, by which it {does} "
+            f"that cluster {flow.source} shows now",
             fix=f"correct the pattern{f' (there is {near[0]})' if near else ''}; a topic that "
-            "matches it and is made later is mirrored then",
+            f"matches it and is made later {becomes} then",
         )

@@ -232,6 +232,7 @@ class Resends(Opened):
         known = self.internals
         _check_clusters(known, source, target)
         offsets = dict(below or {})
+        _check_selected(offsets, topics)
         until_ms = None if as_of is None else int(as_of.timestamp() * 1_000)
         words: dict[str, Any] = {} if until_ms is None else {"as_of_ms": until_ms}
         if offsets:
@@ -306,6 +307,18 @@ def _check_clusters(known: Internals, source: str | None, target: str | None) ->
             raise InputError(f"there is no cluster {alias}{nearest(alias, there)}")
     if target is not None:
         known.connections.admin(target).cluster_id()
+
+
+def _check_selected(below: Mapping[tuple[str, int], int], topics: Sequence[str]) -> None:
+    """Raise InputError for the end of a partition whose topic is not restored."""
+    from mirrorlake.naming.selection import matches_any
+
+    for topic, partition in below:
+        if topics and not matches_any(topics, topic):
+            raise InputError(
+                f"{topic} is not restored, so no offset can be given for its partition "
+                f"{partition}; name the topic too, or leave the offset out"
+            )
 
 
 def _check_staged(stage: "StageFiles", sources: Collection[str], topic: str) -> None:

@@ -124,3 +124,12 @@ def test_a_transaction_that_may_be_there_in_part_is_named_by_each_call(
     assert answer.complete and answer.continued
     (warning,) = answer.warnings
     assert warning.startswith("orders: a transaction of its cluster may be restored in part")
+
+
+def test_an_offset_of_a_topic_that_is_not_restored_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It was left out without a word, and the rest restored."""
+    _, lake = restoring(monkeypatch, tmp_path, MemoryCluster("west", {"orders": [0]}))
+    with pytest.raises(InputError, match="bills is not restored"):
+        lake.restore("east", "west", ["orders"], below={("orders", 0): 2, ("bills", 0): 9})
