@@ -112,7 +112,6 @@ class AclSync:
         """
         began = time.monotonic()
         plan, owned, mirrors, unreported, lacking = compared = self._compare()
-        self.compared_at = began
         if compared.unknown is None:
             self.left = plan.left
         uncopied = [*unreported, *(not_written_out(acl, self.flow) for acl in plan.withheld)]
@@ -145,6 +144,7 @@ class AclSync:
         refused = [row.resource for row in uncopied if row.outcome == "refused"]
         self.refused = self._refusals.standing([*left, *refused])
         self._log_and_record(rows)
+        self.compared_at = began  # one that failed in between is done anew
         return rows
 
     def make_stated(self, stated: Iterable[Acl], names: Mapping[str, str]) -> None:

@@ -114,7 +114,6 @@ class ConfigSync:
         """
         began = time.monotonic()
         compared = self._compare()
-        self.compared_at = began
         differing = {_key(change) for change in compared.changes}
         unreported = {row.resource for row in compared.refused}
         self._refusals.keep(differing | unreported)
@@ -137,6 +136,7 @@ class ConfigSync:
         done = {_key(change) for change, error in errors.items() if error is None}
         self.undone = self._refusals.standing((differing - done) | unreported)
         self._log_and_record(rows)
+        self.compared_at = began  # one that failed in between is done anew
         return rows
 
     def _objection(self, change: ConfigChange) -> str | None:

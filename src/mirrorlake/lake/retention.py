@@ -7,7 +7,8 @@ Another module checks its age. Disabled flows count until a record is so old tha
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 
 from mirrorlake.offsets.positions import InGeneration, PartitionGeneration, TopicAndPartition
 
@@ -59,14 +60,20 @@ class Cut(_OfPartition):
 @dataclass(frozen=True)
 class Removal(_OfPartition):
     """What the stage lacks of one generation of a partition, because it was deleted or landing
-    began behind it: offsets from `first_offset` (inclusive) to `below` (exclusive)."""
+    began behind it: offsets from `first_offset` (inclusive) to `below` (exclusive). `removed_at` is
+    when that was noted last; None if it is not noted yet."""
 
     first_offset: int
     below: int
+    removed_at: datetime | None = field(default=None, compare=False)
 
     def covers(self, other: "Removal") -> bool:
         """Whether another removal, of the same place, adds nothing to this one."""
         return self.first_offset <= other.first_offset and other.below <= self.below
+
+    def is_later(self, time: datetime | None) -> bool:
+        """Whether it was noted after a time; False if one of both is not known."""
+        return self.removed_at is not None and time is not None and self.removed_at > time
 
 
 @dataclass(frozen=True)

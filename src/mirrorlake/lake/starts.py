@@ -26,11 +26,10 @@ def starts_of(lake: Reader, flow: str) -> Starts:
     return starts_from(lake, flow.partition("->")[0]).get(flow, {})
 
 
-def has_started(lake: Lake, flow: str) -> bool:
+def has_started(lake: Reader, flow: str) -> bool:
     """Whether a flow has started before, under any version."""
-    return flow in starts_from(lake.now, flow.partition("->")[0]) or bool(
-        lake.ask("flow_begun", flow=flow)
-    )
+    known = starts_from(lake, flow.partition("->")[0])
+    return flow in known or bool(lake.query_rows("flow_begun", flow=flow))
 
 
 def note_start(lake: Lake, flow: str, asked: str, starts: Starts) -> None:

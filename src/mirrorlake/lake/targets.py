@@ -3,6 +3,7 @@ what operators decided."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from mirrorlake.lake.definitions import rows_of
@@ -145,3 +146,9 @@ def living_targets(lake: Reader, flow: str) -> dict[str, LivingTarget]:
         )
         for row in lake.query_rows("living_targets_of", flow=flow)
     }
+
+
+def generations_begun(lake: Lake, flow: str) -> dict[str, datetime]:
+    """When the newest generation of each target topic of a flow began, as noted."""
+    rows = lake.ask("target_generations_of", flow=flow)
+    return {row["target_topic"]: row["started_at"] for row in rows}

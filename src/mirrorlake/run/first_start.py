@@ -49,7 +49,7 @@ def note_first_start(deployment: Deployment, flow: ResolvedFlow) -> None:
     began without a known offset would mirror too much, or lose what comes meanwhile.
     """
     lake = deployment.lake
-    if has_started(lake, flow.name):
+    if has_started(lake.now, flow.name):
         return
     asked = flow.settings.start
     starts: dict[PartitionGeneration, int] = {}

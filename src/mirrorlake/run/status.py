@@ -1,6 +1,6 @@
 """The state of the flows, as one document: what `mirrorlake status` shows."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
 from datetime import datetime, timezone
 from functools import partial
@@ -15,6 +15,7 @@ from mirrorlake.lake.lease import lease_state
 from mirrorlake.lake.lease_holder import LeaseState
 from mirrorlake.lake.other_writers import newest_by_others
 from mirrorlake.lake.reader import Reader
+from mirrorlake.lake.starts import has_started
 from mirrorlake.naming.worker_groups import work_of_flow
 from mirrorlake.run.attention import attention, standing
 from mirrorlake.run.workers import read_workers, works_of
@@ -66,7 +67,7 @@ def read_status(
     if connections is None:
         known_flows = (rows[name] for name in sorted(rows))
         flows = [{**row, "enabled": None, "standing": standing(row)} for row in known_flows]
-        unchecked, waits = [UNASKED], True
+        names, unchecked, waits = set(), [UNASKED], True
     else:
         running = [flow for flow in connections.topology.active_flows() if not flow.paused]
         waits = bool(running)
@@ -90,7 +91,7 @@ def read_status(
     )
     proofs = lake.table_rows("proof_status")
     begun = not waits or bool(rows) or bool(lake.query_rows("begun_flow"))
-    warnings: list[str] = []
+    warnings = _never_run(lake, sorted(names - rows.keys())) if begun else []
     full = _full_disk(lake)
     try:
         warnings += others.result()
@@ -108,6 +109,15 @@ def read_status(
         "warnings": warnings,
         "workers": workers,
     }
+
+
+def _never_run(lake: Reader, flows: Iterable[str]) -> list[str]:
+    """A sentence for each of these flows that has never begun."""
+    return [
+        f"flow {name} has never begun: start `mirrorlake run` with it, or disable it"
+        for name in flows
+        if not has_started(lake, name)
+    ]
 
 
 def _full_disk(lake: Reader) -> list[str]:

@@ -21,6 +21,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.retention import Removal
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.table_upkeep import removals_from
+from mirrorlake.lake.targets import generations_begun
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.holes import Accepted, find_holes, lacking
@@ -280,10 +281,11 @@ def holes_before(
     error that an operator sees. The producer notices later deletions by itself: they are noted
     before they happen."""
     spec, floors = producer.spec, producer.floors()
+    begun = generations_begun(lake, spec.name)
 
     def candidates() -> dict[TopicAndPartition, list[Removal]]:
         removals = removals_from(lake, spec.source_cluster)
-        return lacking(removals, floors, spec.remote_topic, spec.targets, spec.stopped)
+        return lacking(removals, floors, spec.remote_topic, spec.targets, spec.stopped, begun=begun)
 
     with stage.reading() as index:
         producer.known_deletions = index.deletions

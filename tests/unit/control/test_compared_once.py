@@ -10,6 +10,7 @@ import pytest
 from mirrorlake.config.topology import load_topology
 from mirrorlake.control import acl_sync, config_sync, kept_alike
 from mirrorlake.control.topic_sync import TargetTopics
+from mirrorlake.errors import LakeError
 from mirrorlake.kafka.admin_configs import Described
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import MemoryLog
@@ -42,10 +43,7 @@ class Asked:
         return Described({topic: {} for topic in topics}, {})
 
 
-def test_what_a_flow_compared_its_control_does_not_compare_again_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = Asked(monkeypatch)
+def kept_alike_of(tmp_path: Path) -> kept_alike.KeptAlike:
     topology = load_topology(write_file(tmp_path, flows={FLOW: {"topics": ["t"]}}))
     clusters: Any = {alias: MemoryCluster(alias, {"t": [0]}) for alias in ("east", "west")}
     nothing = lambda *_, **__: {}  # noqa: E731
@@ -55,7 +53,14 @@ def test_what_a_flow_compared_its_control_does_not_compare_again_at_once(
     lake = MemoryLake()
     lake.answers["target_generations_of"] = []
     deployment = Deployment(lake, Connections(topology, clusters), event_log)
-    topics = TargetTopics(topology.flow(FLOW), deployment).kept_alike
+    return TargetTopics(topology.flow(FLOW), deployment).kept_alike
+
+
+def test_what_a_flow_compared_its_control_does_not_compare_again_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Asked(monkeypatch)
+    topics = kept_alike_of(tmp_path)
     topics.sync()  # the flow, before its first record
     topics.sync_acls()  # its control's first turn
     topics.sync_configs()
@@ -64,3 +69,25 @@ def test_what_a_flow_compared_its_control_does_not_compare_again_at_once(
     topics.sync_acls()  # a later turn
     topics.sync_configs()
     assert (len(asked.acls), len(asked.configs)) == (4, 4)
+
+
+@pytest.mark.parametrize("what", ["acls", "configs"])
+def test_a_comparison_whose_changes_failed_is_made_again_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """A second try a moment later counted as done, and closed the incident."""
+    asked = Asked(monkeypatch)
+    topics = kept_alike_of(tmp_path)
+    sync = topics.sync_acls if what == "acls" else topics.sync_configs
+    side = topics._acls if what == "acls" else topics._configs
+
+    def breaks(_rows: object) -> None:
+        raise LakeError("the disk is full")
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(side, "_log_and_record", breaks)
+        with pytest.raises(LakeError):
+            sync()
+    sync()
+    sync()
+    assert (asked.acls if what == "acls" else asked.configs) == ["east", "west"] * 2

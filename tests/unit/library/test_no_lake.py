@@ -51,6 +51,17 @@ def test_nor_is_one_of_a_lake_in_which_no_flow_has_begun(lake: OpenLake, tmp_pat
     assert mirrorlake.open(tmp_path / "mirrorlake.yml").status().healthy, "none is to run"
 
 
+def test_a_flow_that_has_never_begun_beside_one_that_has_is_named(tmp_path: Path) -> None:
+    """As where one of two processes was never started: the status said that nothing needs you."""
+    write_file(
+        tmp_path, flows={name: {"topics": ["orders"]} for name in ("east->west", "west->east")}
+    )
+    note_start(made(tmp_path), "east->west", "earliest", {})
+    status = mirrorlake.open(tmp_path / "mirrorlake.yml").status()
+    (sentence,) = status.warnings
+    assert status.healthy and sentence.startswith("flow west->east has never begun: start")
+
+
 def made(directory: Path) -> Lake:
     return open_lake(no_session, Location(path="./lake"), directory)
 

@@ -1,6 +1,8 @@
 """What of the stage a flow lacks, told from what retention noted, from the map's end and from what
 is still there."""
 
+from datetime import datetime, timedelta
+
 from mirrorlake.lake.retention import Removal
 from mirrorlake.offsets.generations import TargetGeneration
 from mirrorlake.offsets.partition_ranges import StagedRange
@@ -18,9 +20,15 @@ def named(topic: str) -> str | None:
     return None if topic == "paused" else f"east.{topic}"
 
 
-def removal(first: int, below: int, generation: int = 0, topic: str = "orders") -> Removal:
+def removal(
+    first: int,
+    below: int,
+    generation: int = 0,
+    topic: str = "orders",
+    at: datetime | None = None,
+) -> Removal:
     """What was deleted of a topic's partition 0."""
-    return Removal("east", topic, 0, generation, first, below)
+    return Removal("east", topic, 0, generation, first, below, at)
 
 
 def holes(
@@ -32,6 +40,7 @@ def holes(
     stopped: tuple[int, ...] = (),
     target: TargetGeneration | None = None,
     forgotten: bool = False,
+    begun: datetime | None = None,
 ) -> list[tuple[int, int, int]]:
     """Holes of orders-0 as (generation, first, last); `there` are its ranges: generation, first and
     last."""
@@ -43,9 +52,9 @@ def holes(
     index.apply([("a file", ranges)], (), 1)
     floors = {} if floor is None else {KEY: floor}
     over = [PartitionGeneration(*KEY, generation) for generation in stopped]
-    candidates = lacking(
-        removals, floors, named, {} if target is None else {"east.orders": target}, over
-    )
+    targets = {} if target is None else {"east.orders": target}
+    times = {} if begun is None else {"east.orders": begun}
+    candidates = lacking(removals, floors, named, targets, over, begun=times)
     ranges_accepted = {PartitionGeneration(*KEY, accepted_in): OffsetRanges(accepted)}
     emptied = {PartitionGeneration(*KEY, 0)} if forgotten else frozenset()
     found = list(
@@ -94,6 +103,20 @@ def test_a_target_topic_that_was_made_again_gets_what_the_stage_holds() -> None:
     assert holes([removal(0, 80)], Floor(20, 20), (0, 80, 99), target=TargetGeneration(1, 0)) == [
         (0, 20, 79)
     ]
+
+
+def test_of_a_target_topic_that_was_made_again_what_is_deleted_later_is_a_hole() -> None:
+    """Also of a partition that has nothing yet."""
+    again, then = TargetGeneration(1, 1), datetime(2026, 11, 30)
+    later, there = then + timedelta(days=9), (0, 80, 99)
+    assert holes([removal(0, 80, at=later)], None, there, target=again, begun=then) == [(0, 0, 79)]
+    assert holes([removal(0, 80, at=then)], None, there, target=again, begun=then) == []
+    assert holes([removal(0, 80, at=later)], None, there, target=again) == []
+
+
+def test_of_one_that_goes_on_where_the_one_before_ended_all_that_it_lacks_is_a_hole() -> None:
+    goes_on = TargetGeneration(1, 0)
+    assert holes([removal(0, 80)], None, (0, 80, 99), target=goes_on) == [(0, 0, 79)]
 
 
 def test_each_generation_is_checked_and_one_is_told_at_a_time() -> None:
