@@ -1,5 +1,6 @@
 """What a flow selects at its source and a comparison did not see."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -27,8 +28,10 @@ from mirrorlake.verify.not_compared import (
     maybe_skipped,
     not_mapped,
     reasons,
+    removed_head,
 )
 from mirrorlake.verify.partition_scope import PartitionScope
+from mirrorlake.verify.plan import mapped_segments
 from mirrorlake.verify.ranges import Extent, without
 from mirrorlake.verify.scope import FlowScope
 from mirrorlake.verify.verdict import FOREIGN
@@ -51,7 +54,8 @@ def find_not_compared(
     maybe = [stretch for one in facts if (stretch := maybe_not_staged(one))]
     begun = {one.key: one.first for one in compared if scope.is_hidden(one)}
     maybe = [replace(one, first=begun.get((one.topic, one.partition), one.first)) for one in maybe]
-    skipped = [stretch for one in facts if (stretch := maybe_skipped(one))]
+    mapped = _mapped_heads(scope, facts)
+    skipped = [stretch for one in facts if (stretch := maybe_skipped(one, mapped.get(one.key, ())))]
     for ones in (maybe, skipped):  # at most one stretch of a partition in each
         stretches += _not_staged(scope, ones)
     stretches += [
@@ -122,7 +126,27 @@ def _facts(
             begins=scope.begins(key),
             first=scope.first(key, ranges, one),
             passed_over=scope.passed_over(key),
+            removed=scope.removed(key),
         )
+
+
+def _mapped_heads(
+    scope: FlowScope, facts: Iterable[PartitionFacts]
+) -> Mapping[TopicAndPartition, list[Extent]]:
+    """What is mapped of the offsets that were removed from the stage and that the source still has,
+    by partition."""
+    heads = {one.key: (one.landed.generation, head) for one in facts if (head := removed_head(one))}
+    asked = [
+        (*key, generation, scope.flow.target_topic(key[0]), *head)
+        for key, (generation, head) in heads.items()
+    ]
+    mapped: dict[TopicAndPartition, list[Extent]] = defaultdict(list)
+    for key, (segments, _) in (mapped_segments(scope, asked) if asked else {}).items():
+        for segment in segments:
+            ends = (segment.source_first, segment.source_last)
+            # two may lie on both sides of a hole; between more are markers, at regular distances
+            mapped[key] += [ends] if segment.record_count > 2 else [(at, at) for at in ends]
+    return mapped
 
 
 def _at_source(scope: FlowScope, key: TopicAndPartition) -> tuple[int, int] | None:

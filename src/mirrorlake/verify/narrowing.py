@@ -18,6 +18,9 @@ from mirrorlake.verify.ranges import is_in
 from mirrorlake.verify.sides import Expected, Mapped, Side, extra_records, missing_records
 from mirrorlake.verify.verdict import Allowances, Difference, Verdict
 
+#: Reasons for which the stage may lack a record.
+_NOT_STAGED = (kinds.STAGE_TRIMMED, kinds.FORGOTTEN, kinds.REMOVED)
+
 
 def compare(
     source: Side | None, stage: Side, target: Side, mapped: Mapped, first: int, allowed: Allowances
@@ -105,7 +108,8 @@ class _Comparison:
                 at, Expected(at, digest, when, False, self._targets.get(at, []))
             )
             if at not in staged:
-                if not self._excuse(at, kinds.STAGE_TRIMMED, kinds.FORGOTTEN):
+                # one that was removed and not mapped is looked for at the target
+                if not self._is_unsent(known) and not self._excuse(at, *_NOT_STAGED):
                     self._tell(kinds.STAGE, at, "at the source, and not in the stage")
             elif known.digest != digest:
                 known.digest, known.timestamp = digest, when
@@ -144,7 +148,7 @@ class _Comparison:
         for at, places in self._targets.items():
             if at not in self._records:
                 gone.update(places)
-                if not self._excuse(at, kinds.STAGE_TRIMMED, kinds.FORGOTTEN):
+                if not self._excuse(at, *_NOT_STAGED):
                     detail = "the map has it, and neither the source nor the stage does"
                     self._tell(kinds.STAGE, at, detail, places[0])
         return gone
@@ -155,6 +159,12 @@ class _Comparison:
             not record.staged and self._allowed.reason(record.offset, kinds.FORGOTTEN) is not None
         )
 
+    def _is_unsent(self, record: Expected) -> bool:
+        """Whether only the source has the record: it was deleted from the stage, which is no reason
+        why the map lacks it."""
+        why = self._allowed.reason(record.offset, *_NOT_STAGED)
+        return why == kinds.REMOVED and not record.staged and not record.targets
+
     def _is_superseded(self, record: Expected) -> bool:
         """Whether compaction may have removed the record at the target."""
         kept = self._allowed.last_of_key
@@ -163,7 +173,7 @@ class _Comparison:
     def _excuse(self, at: int, *reasons: str) -> bool:
         reason = self._allowed.reason(at, *reasons)
         if reason is not None:
-            self._excused[reason] += 1
+            self._excused[kinds.STAGE_TRIMMED if reason == kinds.REMOVED else reason] += 1
         return reason is not None
 
     def _expected(self) -> Iterator[Expected]:
@@ -208,7 +218,8 @@ class _Comparison:
                 self._tell(kinds.CONTENT, record.offset, "", place)
                 del extra[place]
             elif not record.targets:
-                if record.staged:  # else reported as missing in the stage
+                # else reported as missing in the stage
+                if record.staged or self._is_unsent(record):
                     self._tell(kinds.NOT_MAPPED, record.offset, "it is not at the target either")
             elif self._is_superseded(record):
                 self._excused[kinds.SUPERSEDED] += 1

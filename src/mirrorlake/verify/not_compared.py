@@ -7,7 +7,7 @@ from typing import Any
 
 from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
-from mirrorlake.offsets.ranges import NO_END, merged
+from mirrorlake.offsets.ranges import NO_END, OffsetRanges, merged
 from mirrorlake.verify.ranges import Extent, without
 
 #: Why records were not compared (docs/trust.md says what each means).
@@ -61,8 +61,8 @@ class PartitionFacts:
     has come to in the living generation. `source` has the start and the end of the source's log,
     None if unknown; `same` is False if the topic there is not the staged one. `begins` is where the
     flow's part of the living generation begins, and `first` the first offset of that generation
-    that is compared or staged; None: none is. `passed_over` are offsets that the stage lacks for a
-    noted reason.
+    that is compared or staged; None: none is. `passed_over` are offsets that the flow may lack for
+    a noted reason; `removed` are those that were deleted from the stage, which the map has to have.
     """
 
     key: TopicAndPartition
@@ -75,6 +75,7 @@ class PartitionFacts:
     begins: int = 0
     first: int | None = None
     passed_over: Sequence[Extent] = ()
+    removed: Sequence[Extent] = ()
 
 
 def not_mapped(known: PartitionFacts) -> list[NotCompared]:
@@ -107,16 +108,39 @@ def maybe_not_staged(known: PartitionFacts) -> NotCompared | None:
     return NotCompared(*known.key, generation, first, end - 1, NOT_STAGED) if first < end else None
 
 
-def maybe_skipped(known: PartitionFacts) -> NotCompared | None:
-    """The first stretch of the source's log in front of all compared or staged offsets that was not
-    left out on purpose: landing begins where a log does, or notes what it passes over. Whether it
-    holds a record must be looked up: there may be only markers, or gaps that compaction left."""
-    if known.source is None or known.first is None or not known.same:
+def removed_head(known: PartitionFacts) -> Extent | None:
+    """The offsets from the first to the last that the source still has of those that were removed
+    from the stage, if nothing but the map can show that the flow has them."""
+    removed = [extent for head in _heads(known) for extent in _common(known.removed, head)]
+    return (removed[0][0], removed[-1][1]) if removed else None
+
+
+def maybe_skipped(known: PartitionFacts, mapped: Iterable[Extent] = ()) -> NotCompared | None:
+    """The longest stretch of the source's log in front of all compared or staged offsets that was
+    not left out on purpose: landing begins where a log does, or notes what it passes over. Of what
+    was removed from the stage, this is what is not in `mapped`, the map of `removed_head`. Whether
+    it holds a record must be looked up: there may be only markers, or gaps that compaction left.
+    """
+    sent = [part for extent in merged(mapped) for part in _common(known.removed, extent)]
+    lacking = [part for head in _heads(known) for part in without(head, sent)]
+    if not lacking:
         return None
+    longest = max(lacking, key=lambda extent: extent[1] - extent[0])
+    return NotCompared(*known.key, known.landed.generation, *longest, NOT_STAGED)
+
+
+def _heads(known: PartitionFacts) -> list[Extent]:
+    """What the source has in front of all compared or staged offsets, and nothing excuses."""
+    if known.source is None or known.first is None or not known.same:
+        return []
     generation, (start, end) = known.landed.generation, known.source
     head = (max(start, known.begins), min(end, known.first) - 1)
-    lacking = without(head, merged([*known.left_out(generation), *known.passed_over]))
-    return NotCompared(*known.key, generation, *lacking[0], NOT_STAGED) if lacking else None
+    return without(head, merged([*known.left_out(generation), *known.passed_over]))
+
+
+def _common(ranges: Iterable[Extent], extent: Extent) -> Sequence[Extent]:
+    """The parts of some ranges that lie in an extent, in order."""
+    return OffsetRanges(ranges).within(*extent)
 
 
 def reasons(

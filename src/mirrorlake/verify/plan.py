@@ -154,6 +154,15 @@ def _maps(
         (*one.scope.place, one.scope.target_topic, one.extents[0][0], one.extents[-1][1])
         for one in wave
     ]
+    return mapped_segments(scope, asked)
+
+
+def mapped_segments(
+    scope: FlowScope, asked: Sequence[tuple[str, int, int, str, int, int]]
+) -> Mapping[TopicAndPartition, tuple[list[Segment], int | None]]:
+    """For each of some partitions (topic, partition, generation, target topic, first and last
+    source offset), the segments between these offsets, in order, and the target offset behind the
+    records mapped before them."""
     maps: dict[TopicAndPartition, tuple[list[Segment], int | None]] = {
         row[:2]: ([], None) for row in asked
     }

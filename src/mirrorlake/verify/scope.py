@@ -86,7 +86,7 @@ class FlowScope:
         self.audited_at: datetime | None = None
         self._audited = self._read_audits()
         self._removals = removals_from(lake, flow.source)
-        self._left_out = self._read_left_out()
+        self._left_out, self._removed = self._read_left_out(), self._read_removed()
         self._forgotten = forgotten_from(lake, flow.source)
         self._starts = starts_of(lake.now, flow.name)
         self._parked = ParkedOffsets(Parked(**row) for row in lake.ask("parked_of", flow=flow.name))
@@ -194,7 +194,8 @@ class FlowScope:
     ) -> list[Extent]:
         """Source offsets of a generation that the flow leaves out on purpose."""
         if compared is not None and compared.generation == generation:
-            return [extent for ranges in compared.allowed.left_out.values() for extent in ranges]
+            known = compared.allowed.left_out.items()
+            return [extent for why, some in known if why != kinds.REMOVED for extent in some]
         return list(self._forgotten.get(PartitionGeneration(*key, generation), ()))
 
     def differed(
@@ -205,18 +206,34 @@ class FlowScope:
         firsts = {one.place: one.first for one in compared}
         for row in self._rows:
             place, generation = MirroredPartition.from_row(row), PartitionGeneration.from_row(row)
-            trimmed = self._left_out[kinds.STAGE_TRIMMED].get(generation, OffsetRanges())
-            gone = trimmed.within(0, NO_END)[-1:]
+            gone = sorted(self._gone(generation), key=lambda extent: extent[1])[-1:]
             below = firsts.get(generation, gone[0][1] + 1 if gone else 0)
             for one in self._audited.get(place, ()):
                 if gone and not one.proven and one.extent[0] < below:
                     yield generation, (one.extent[0], min(one.extent[1], below - 1)), one.verdict
 
     def passed_over(self, key: TopicAndPartition) -> list[Extent]:
-        """Source offsets of the living generation that the stage lacks for a noted reason: deleted
-        by `maintain`, passed over by landing, or given up by an operator."""
-        place = PartitionGeneration(*key, self._generations.generation(key))
-        return [extent for places in self._left_out.values() for extent in places.get(place, ())]
+        """Source offsets of the living generation that the flow may lack for a noted reason: given
+        up by an operator, gone from the stage and accepted, or parked."""
+        place, name = self._living(key), self.flow.target_topic(key[0])
+        mirrored = MirroredPartition(*place, name, self._target_generation(key[0]))
+        known = [extent for places in self._left_out.values() for extent in places.get(place, ())]
+        if self._has_echoes:
+            known += self._removed.get(place, ())
+        return [*known, *self._parked.within(mirrored, 0, NO_END)]
+
+    def removed(self, key: TopicAndPartition) -> list[Extent]:
+        """Source offsets of the living generation that `maintain` deleted from the stage, or that
+        landing passed over. A flow may lack none of them, unless another reason is noted."""
+        return [] if self._has_echoes else list(self._removed.get(self._living(key), ()))
+
+    @property
+    def _has_echoes(self) -> bool:
+        """Whether the flow may have left out echoes, which no map has, and no offset shows."""
+        return self.flow.settings.provenance != "none"
+
+    def _living(self, key: TopicAndPartition) -> PartitionGeneration:
+        return PartitionGeneration(*key, self._generations.generation(key))
 
     def begins(self, key: TopicAndPartition) -> int:
         """Where the flow's part of the living generation of a partition begins."""
@@ -314,12 +331,17 @@ class FlowScope:
         """The first offset that is mapped and not noted as gone from the stage, or else the first
         staged one; None: there is none."""
         place, first = PartitionGeneration.from_row(row), first_staged(staged, row["generation"])
-        gone = [*self._left_out[kinds.STAGE_TRIMMED].get(place, ())]
+        gone = self._gone(place)
         if gone:
             gone += self._forgotten.get(place, ())
         mapped = (row["source_first"], (row["source_end"] if first is None else first) - 1)
         lacking = without(mapped, gone)
         return lacking[0][0] if lacking else first
+
+    def _gone(self, place: PartitionGeneration) -> list[Extent]:
+        """What is noted as gone from the stage."""
+        accepted = self._left_out[kinds.STAGE_TRIMMED].get(place, ())
+        return [*accepted, *self._removed.get(place, ())]
 
     def _own_position(self, key: TopicAndPartition, target_topic: str) -> TargetPosition | None:
         """The target's committed position of a source partition, in this lake's generations."""
@@ -333,6 +355,7 @@ class FlowScope:
         place = PartitionGeneration.from_row(row)
         left_out = {why: places.get(place) for why, places in self._left_out.items()}
         left_out[kinds.FORGOTTEN] = self._forgotten.get(place)
+        left_out[kinds.REMOVED] = self._removed.get(place)
         parked = self._parked.within(MirroredPartition.from_row(row), 0, NO_END)
         left_out[kinds.PARKED] = OffsetRanges(parked)
         heartbeats = row["target_topic"] == HEARTBEATS  # the target's own go there too
@@ -370,14 +393,27 @@ class FlowScope:
         decided = Incidents(self._lake).decided(
             self.flow.name, lambda topic: mirrors.get(topic, none)
         )
-        trimmed: dict[PartitionGeneration, OffsetRanges] = dict(decided.trimmed)
+        accepted = decided.accepted_holes()
+        mapped = {PartitionGeneration.from_row(row): row["source_first"] for row in self._rows}
         for removal in self._removals:
-            trimmed.setdefault(removal.place, OffsetRanges()).add(
-                [(removal.first_offset, removal.below - 1)]
-            )
-        return {kinds.GIVEN_UP: decided.skipped, kinds.STAGE_TRIMMED: trimmed}
+            if (mirrors.get(removal.topic, none).generation or 0) > 0:
+                # a target topic that was made again gets what the stage has, and nothing before it
+                below = min(removal.below, mapped.get(removal.place, NO_END))
+                accepted[removal.place].add(_extents(removal.first_offset, below))
+        return {kinds.GIVEN_UP: decided.skipped, kinds.STAGE_TRIMMED: accepted}
+
+    def _read_removed(self) -> dict[PartitionGeneration, OffsetRanges]:
+        removed: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)
+        for removal in self._removals:
+            removed[removal.place].add(_extents(removal.first_offset, removal.below))
+        return removed
 
     def _target_generation(self, topic: str) -> int:
         """The newest generation of the target topic of a source topic."""
         noted = self._noted.get(self.flow.target_topic(topic), ())
         return noted[-1].number if noted else 0
+
+
+def _extents(first: int, below: int) -> list[Extent]:
+    """The offsets from one up to another (exclusive), as an extent if there is one."""
+    return [(first, below - 1)] if first < below else []

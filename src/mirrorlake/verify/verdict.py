@@ -15,6 +15,8 @@ TARGET_GONE = "target_gone"
 TRIMMED, TARGET_TRIMMED, STAGE_TRIMMED = "source_trimmed", "target_trimmed", "stage_trimmed"
 GIVEN_UP, PARKED, FORGOTTEN, ECHO = "given_up", "parked", "forgotten", "echo"
 SUPERSEDED, OTHERS = "superseded", "others"
+#: Counted as STAGE_TRIMMED: only deleted from the stage, so that the map has to have the record.
+REMOVED = "removed"
 ALTERED_TIMESTAMP = "altered_timestamp"
 #: The verdict of a range without differences, and no record excused as TRIMMED or SUPERSEDED.
 PROVEN = "proven"
@@ -37,7 +39,7 @@ class Allowances:
         target_keeps_deletions_ms: how long a compacted target topic keeps a tombstone.
         last_of_key: the source offsets that compaction has to leave at the target; None: not looked
         up.
-        left_out: source offsets by reason: GIVEN_UP, PARKED, FORGOTTEN, STAGE_TRIMMED.
+        left_out: source offsets by reason: GIVEN_UP, PARKED, FORGOTTEN, STAGE_TRIMMED, REMOVED.
         others: ranges of target offsets that others wrote, or that this flow was just writing:
         offsets in them that its map does not have are not compared.
         shared: target records that are not marked as coming from the source are another's.

@@ -248,3 +248,42 @@ def test_what_was_forgotten_is_counted_once_whoever_still_has_it() -> None:
     assert here.verdict() == Verdict((), {"forgotten": 5})
     here.allowed = Allowances(left_out={"forgotten": OffsetRanges([(4, 7)])})
     assert here.found() == [("stage_differs", 3, 3)]
+
+
+def without_stage(source: Sequence[int], reason: str) -> World:
+    """Offsets 0 and 1 were deleted from the stage, and neither map nor target has them."""
+    here = world(range(3))
+    here.source = [record for record in here.source or [] if record[0] in source]
+    here.stage, here.target, here.pairs = here.stage[2:], here.target[2:], here.pairs[2:]
+    here.allowed = Allowances(left_out={reason: OffsetRanges([(0, 1)])})
+    return here
+
+
+def test_what_was_removed_from_the_stage_has_to_be_mapped_or_decided() -> None:
+    here = without_stage(range(3), "removed")
+    assert here.found() == [("not_mapped", 0, 1)] and here.verdict().excused == {}
+    here.echo = {0, 1}
+    assert here.verdict() == Verdict((), {"echo": 2})
+    for decided in ("given_up", "parked", "forgotten", "stage_trimmed"):
+        here = without_stage(range(3), decided)
+        here.allowed = Allowances(
+            left_out={**here.allowed.left_out, "removed": OffsetRanges([(0, 1)])}
+        )
+        assert here.verdict() == Verdict((), {decided: 2})
+    here = without_stage((2,), "removed")
+    here.allowed = replace(here.allowed, source_start=2)
+    assert here.verdict() == Verdict((), {}), "nothing shows that there were records"
+
+
+def test_what_was_removed_from_the_stage_is_compared_by_the_map() -> None:
+    here = world(range(3))
+    here.stage = here.stage[2:]
+    here.allowed = Allowances(left_out={"removed": OffsetRanges([(0, 1)])})
+    assert here.verdict() == Verdict((), {"stage_trimmed": 2})
+    del here.target[1]
+    assert here.found() == [("missing_at_target", 1, 1)]
+    here = world(range(3))
+    here.stage = here.stage[2:]
+    del here.pairs[0]
+    here.allowed = Allowances(left_out={"removed": OffsetRanges([(0, 1)])})
+    assert here.found() == [("not_mapped", 0, 0)]
