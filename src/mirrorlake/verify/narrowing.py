@@ -148,7 +148,9 @@ class _Comparison:
         for at, places in self._targets.items():
             if at not in self._records:
                 gone.update(places)
-                if not self._excuse(at, *_NOT_STAGED):
+                if self._excuse(at, *_NOT_STAGED):
+                    self._excused[kinds.TRIMMED] += 1  # nothing is left to compare it with
+                else:
                     detail = "the map has it, and neither the source nor the stage does"
                     self._tell(kinds.STAGE, at, detail, places[0])
         return gone

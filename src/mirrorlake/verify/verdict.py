@@ -90,8 +90,8 @@ class Verdict:
     @property
     def word(self) -> str:
         """PROVEN; SUPERSEDED if the target has compacted away some records, and has all that it
-        must have; TRIMMED if the stage equals the target but the source no longer has all of it; or
-        the kind of the first difference."""
+        must have; TRIMMED if the stage equals the target but the source no longer has all of it, or
+        neither of the two has a record that was mapped; or the kind of the first difference."""
         if self.differences:
             return self.differences[0].kind
         if self.excused.get(SUPERSEDED):

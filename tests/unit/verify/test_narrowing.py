@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -245,9 +246,27 @@ def test_what_was_forgotten_is_counted_once_whoever_still_has_it() -> None:
     here.source = [record for record in here.source or [] if record[0] not in (5, 6)]
     here.target = [record for record in here.target if record[0] - SHIFT not in (4, 6, 7)]
     here.pairs = [pair for pair in here.pairs if pair[0] != 7]
-    assert here.verdict() == Verdict((), {"forgotten": 5})
+    assert here.verdict() == Verdict((), {"forgotten": 5, "source_trimmed": 2})
     here.allowed = Allowances(left_out={"forgotten": OffsetRanges([(4, 7)])})
     assert here.found() == [("stage_differs", 3, 3)]
+
+
+@pytest.mark.parametrize(
+    ("why", "told"),
+    [("forgotten", "forgotten"), ("stage_trimmed", "stage_trimmed"), ("removed", "stage_trimmed")],
+)
+def test_what_only_the_map_has_is_not_proven(why: str, told: str) -> None:
+    """Whether the target has it or not, there is nothing to compare it with."""
+    for kept in (range(3), range(0)):
+        here = world(range(3))
+        here.source, here.stage = [], []
+        here.target = [here.target[at] for at in kept]
+        here.allowed = Allowances(source_start=3, left_out={why: OffsetRanges([(0, 2)])})
+        assert here.verdict() == Verdict((), {told: 3, "source_trimmed": 3})
+        assert here.verdict().word == "source_trimmed"
+    here.source = [(at, f"record {at}") for at in range(3)]
+    here.target = world(range(3)).target
+    assert here.verdict().word == "proven", "the source has it again"
 
 
 def without_stage(source: Sequence[int], reason: str) -> World:
