@@ -286,8 +286,8 @@ def test_a_head_of_the_log_that_was_never_landed_is_listed(
     fill(clusters.east, topic_name, "b", 5, 1)
     mirrorlake(topology, "run", "--once")
     assert mirrorlake(topology, "verify")["not_compared"] == []
-    for table in ("starts", "removals"):
+    for table in ("starts", "removals"):  # that landing has passed over it is no reason alone
         DeltaTable(str(tmp_path / "lake" / table)).delete()
-    answer = mirrorlake(topology, "verify", code=1)
-    assert unseen(answer, topic_name) == [("", 0, 0, COUNT - 1, "not_staged")]
-    assert answer["differences"] == []
+        answer = mirrorlake(topology, "verify", code=1)
+        assert unseen(answer, topic_name) == [("", 0, 0, COUNT - 1, "not_staged")]
+        assert answer["differences"] == []

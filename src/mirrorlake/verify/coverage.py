@@ -19,6 +19,7 @@ from mirrorlake.run.target_losses import ends_below
 from mirrorlake.verify.not_compared import (
     DIFFERED,
     GONE,
+    IN_FRONT,
     NO_ANSWER,
     NO_WORD,
     NOT_STAGED,
@@ -70,7 +71,8 @@ def find_not_compared(
         if why is not None:
             held.append(replace(stretch, reason=why[0], detail=why[1]))
         else:
-            (held if stretch.reason == NO_ANSWER else free).append(stretch)
+            comes = stretch.reason != NO_ANSWER and stretch.detail != IN_FRONT
+            (free if comes else held).append(stretch)
     differed = [
         NotCompared(*place, *extent, DIFFERED, detail=GONE.format(verdict))
         for place, extent, verdict in scope.differed(compared)

@@ -16,6 +16,7 @@ PAUSED, REFUSED, STOPPED = "paused", "refused", "stopped"
 NO_ANSWER, INTERRUPTED, DIFFERED = "no_answer", "interrupted", "differed"
 GONE = "{} when it was compared, and the stage has it no more"
 NO_WORD = "the source does not say what it has of it"
+IN_FRONT = "it lies in front of all that is staged or compared"
 #: Incidents that do not hold records up.
 _HARMLESS = frozenset(
     {
@@ -126,7 +127,7 @@ def maybe_skipped(known: PartitionFacts, mapped: Iterable[Extent] = ()) -> NotCo
     if not lacking:
         return None
     longest = max(lacking, key=lambda extent: extent[1] - extent[0])
-    return NotCompared(*known.key, known.landed.generation, *longest, NOT_STAGED)
+    return NotCompared(*known.key, known.landed.generation, *longest, NOT_STAGED, detail=IN_FRONT)
 
 
 def _heads(known: PartitionFacts) -> list[Extent]:
