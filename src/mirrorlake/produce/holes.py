@@ -43,6 +43,7 @@ def lacking(
     remote_topic: Callable[[str], str | None],
     targets: Mapping[str, TargetGeneration],
     stopped: Collection[PartitionGeneration] = frozenset(),
+    *,
     begun: Mapping[str, datetime] = _NOT_NOTED,
 ) -> dict[TopicAndPartition, list[Removal]]:
     """What a flow lacks of all that the stage ever lost or passed over, unless it is there again;

@@ -9,22 +9,15 @@ from typing import Any
 
 import pytest
 
-from mirrorlake.config.topology import Topology
-from mirrorlake.kafka.admin_configs import Described
-from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.definitions import rows_of
-from mirrorlake.lake.deployment import Deployment
-from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.table_upkeep import Removal, note_removals
-from mirrorlake.testing import MemoryCluster
-from mirrorlake.verify import scope as scope_of_flow
 from mirrorlake.verify.coverage import find_not_compared
 from mirrorlake.verify.not_compared import DIFFERED
 from mirrorlake.verify.plan import Choice, choose
 from mirrorlake.verify.ranges import RANGE_OFFSETS
-from mirrorlake.verify.scope import FlowScope
 from tests.support.lake_rows import FLOW, append, no_session, opened, run_row, staged, write_file
+from tests.support.verify_scopes import scope_of
 
 
 def audit(first: int, last: int, verdict: str) -> dict[str, Any]:
@@ -32,17 +25,6 @@ def audit(first: int, last: int, verdict: str) -> dict[str, Any]:
     row |= {"first_offset": first, "last_offset": last, "stage_count": last - first + 1}
     row |= {"target_topic": "east.orders", "target_generation": 0, "target_last_offset": 19}
     return row | {"verdict": verdict, "audited_at": datetime.now(timezone.utc)}
-
-
-def scope_of(lake: Lake, topology: Topology, monkeypatch: pytest.MonkeyPatch) -> FlowScope:
-    clusters = {
-        "east": MemoryCluster("east", {"orders": [20]}),
-        "west": MemoryCluster("west", {"east.orders": [20]}),
-    }
-    monkeypatch.setattr(scope_of_flow, "describe_topic_configs", lambda *_: Described())
-    monkeypatch.setattr("mirrorlake.verify.coverage._first_rows", lambda *_: {})
-    deployment = Deployment.opened(lake, Connections(topology, clusters))
-    return FlowScope(topology.flow(FLOW), deployment, lambda _: True)
 
 
 @pytest.mark.parametrize(

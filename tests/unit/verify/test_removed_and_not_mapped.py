@@ -17,7 +17,7 @@ from mirrorlake.verify import coverage
 from mirrorlake.verify.coverage import find_not_compared
 from mirrorlake.verify.plan import Choice
 from tests.support.lake_rows import FLOW, append, no_session, opened, run_row, staged, write_file
-from tests.unit.verify.test_differed_before import scope_of
+from tests.support.verify_scopes import scope_of
 
 NOW = datetime.now(timezone.utc)
 PLACE = {"flow": FLOW, "topic": "orders", "partition": 0}

@@ -14,6 +14,7 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.generations import generations_of
+from mirrorlake.offsets.parked import ParkedOffsets
 from mirrorlake.testing import MemoryCluster
 from mirrorlake.verify import scope as scope_of_flow
 from mirrorlake.verify.coverage import find_not_compared
@@ -51,6 +52,7 @@ def test_nothing_is_proven_of_a_topic_that_is_not_shown(
     scope._rows = []
     scope.floors, scope._forgotten, scope._removals = {}, {}, []
     scope._starts, scope._left_out, scope._source_ids = {}, {}, {}
+    scope._noted, scope._removed, scope._parked = {}, {}, ParkedOffsets([])
     one = PartitionScope(
         *("orders", 0, generation, "east.orders", 0, 2, 10, 0, 10),
         allowed=Allowances(),
