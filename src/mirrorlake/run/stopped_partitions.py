@@ -281,10 +281,10 @@ def holes_before(
     error that an operator sees. The producer notices later deletions by itself: they are noted
     before they happen."""
     spec, floors = producer.spec, producer.floors()
-    begun = generations_begun(lake, spec.name)
 
     def candidates() -> dict[TopicAndPartition, list[Removal]]:
         removals = removals_from(lake, spec.source_cluster)
+        begun = generations_begun(lake, spec.name) if removals else {}
         return lacking(removals, floors, spec.remote_topic, spec.targets, spec.stopped, begun=begun)
 
     with stage.reading() as index:
