@@ -41,7 +41,7 @@ from mirrorlake.landing.generations import (
     generations_of,
 )
 from mirrorlake.landing.source_comparison import TopicGeneration
-from mirrorlake.offsets.generations import TargetGeneration, counts_from
+from mirrorlake.offsets.generations import newest_of
 from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import Floor, floors_of
@@ -406,10 +406,7 @@ class ProvenWorld:
     def floors(self) -> dict[TopicAndPartition, Floor]:
         """Where the flow goes on."""
         noted, _ = noted_targets(self.lake, FLOW)
-        living = {
-            name: TargetGeneration(known[-1].number, counts_from(known))
-            for name, known in noted.items()
-        }
+        living = {name: newest_of(known) for name, known in noted.items()}
         return floors_of(LakeMap(self.lake, FLOW).ends()[0], self.flow.target_topic, living)
 
     def look(self, topics: Collection[str]) -> set[str]:

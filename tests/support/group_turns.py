@@ -1,6 +1,7 @@
 """Turns of the control task of groups, over a cluster and a lake in memory."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -56,7 +57,7 @@ class Running:
     def __init__(self, generation: int = 0, target_generation: int = 0) -> None:
         self.landed, self.target = generation, target_generation
         self.again: set[str] = set()
-        self.lost = 0
+        self.lost = self.passed = 0
 
     def mirrors(self, _: str) -> bool:
         return True
@@ -66,6 +67,9 @@ class Running:
 
     def losses(self) -> int:
         return self.lost
+
+    def passes_over(self) -> int:
+        return self.passed
 
     def made_again(self) -> set[str]:
         return self.again
@@ -113,11 +117,16 @@ class Turn:
         groups: Any = {"east": self.source, "west": self.target}
         connections.groups = groups.__getitem__  # type: ignore[method-assign]
         lake = Mapped(dict.fromkeys(("newest_checkpoints", "mapped_ends"), ()))
-        lake.answers.update(left_out_groups=(), generation_begins=())
+        names = ("left_out_groups", "generation_begins", "living_targets_of")
+        passed_over = ("starts_of", "mirror_incidents", "parked_waiting")
+        lake.answers.update(dict.fromkeys((*names, *passed_over), ()))
+        self.lake = lake
         deployment = Deployment(lake, connections, MemoryLog())  # type: ignore[arg-type]
         self.running = running or Running()
         published: Any = SimpleNamespace(publish=list)
-        self.groups = GroupTurns(topology.flow(FLOW), deployment, self.running, published)
+        flow = topology.flow(FLOW)
+        self.begin = partial(GroupTurns, flow, deployment, self.running, published)
+        self.groups = self.begin()
         assert len(self.groups.source.checkpoint()) == len(all_keys)
 
     def all_stand_at(self, position: int | None) -> "Turn":

@@ -43,6 +43,9 @@ class NotRunning:
     def losses(self) -> int:
         return 0
 
+    def passes_over(self) -> int:
+        return 0
+
     def made_again(self) -> frozenset[str]:
         return frozenset()
 

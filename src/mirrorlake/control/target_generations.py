@@ -9,6 +9,7 @@ flight.
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from mirrorlake.attempts import attempts
 from mirrorlake.control.target_comparison import TargetComparison, TargetLoss, compare_targets
@@ -29,7 +30,7 @@ from mirrorlake.offsets.generations import (
     NotedTarget,
     TargetDecision,
     TargetGeneration,
-    counts_from,
+    newest_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -186,14 +187,11 @@ class TargetGenerations:
         self.stopped, self.decided = comparison.stopped, comparison.decided
 
     def _begin_living(self, target: str) -> None:
-        generations = self._load()[target]
-        newest = generations[-1]
+        newest = newest_of(self._load()[target])
         # A process that noted a generation itself knows that no other one has written there for the
         # flow, whatever is there.
         began = () if target in self._begun_here else newest.began
-        self.living[target] = TargetGeneration(
-            newest.number, counts_from(generations), began, newest.topic_id
-        )
+        self.living[target] = replace(newest, began=began)
 
     def _note(self, begun: Mapping[tuple[str, str], NotedTarget]) -> None:
         noted = self._load()

@@ -5,7 +5,7 @@ As in MirrorMaker 2, each committed position on a topic that the flow mirrors ge
 position changes, forward or backward.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 
 from mirrorlake.config.flow import Flow
@@ -146,13 +146,16 @@ def leaves_out(settings: Flow, group: str) -> bool:
 
 
 def to_translate(
-    committed: Mapping[GroupPartition, Committed], newest: Mapping[GroupPartition, Checkpoint]
+    committed: Mapping[GroupPartition, Committed],
+    newest: Mapping[GroupPartition, Checkpoint],
+    other: Set[TopicAndPartition] = frozenset(),
 ) -> frozenset[tuple[str, int, int]]:
-    """The distinct (topic, partition, position) that the newest checkpoints do not translate."""
+    """The distinct (topic, partition, position) that the newest checkpoints do not translate, and
+    all in `other` partitions: there the flow goes on without other records than before."""
     return frozenset(
         (key[1], key[2], position.offset)
         for key, position in committed.items()
-        if not _is_known(position, newest.get(key))
+        if not _is_known(position, newest.get(key)) or (other and key[1:] in other)
     )
 
 
@@ -165,11 +168,13 @@ def plan_checkpoints(
     translated: Mapping[tuple[str, int, int], Translated],
     newest: Mapping[GroupPartition, Checkpoint],
     asked: Iterable[str],
+    *,
     elsewhere: Collection[GroupPartition] = frozenset(),
+    other: Set[TopicAndPartition] = frozenset(),
 ) -> list[Checkpoint]:
     """The checkpoints that differ from the newest ones. `asked` are the groups whose positions were
     reported completely; `elsewhere` are positions of theirs that are not looked at now, and so do
-    not count as gone.
+    not count as gone. `other` partitions are those of `to_translate`.
 
     A position without a counterpart gets a checkpoint too: a failover without the source has
     nothing else to go by. A position that is gone keeps its last checkpoint, marked as gone. A
@@ -178,7 +183,7 @@ def plan_checkpoints(
     changed = []
     for key, position in sorted(committed.items()):
         known = newest.get(key)
-        if known is not None and _is_known(position, known):
+        if known is not None and _is_known(position, known) and not (other and key[1:] in other):
             if known.metadata != position.metadata:
                 fresh = replace(known, metadata=position.metadata)
                 changed.append(_still_rewound(with_outcome(fresh, False, None), known))
@@ -262,4 +267,5 @@ def with_outcome(checkpoint: Checkpoint, synced: bool, outcome: str | None) -> C
 def _source_side(checkpoint: Checkpoint) -> tuple[object, ...]:
     """The fields that come from the source; the others are outcomes at the target."""
     position = checkpoint.source_position, checkpoint.target_topic, checkpoint.target_position
-    return (*position, checkpoint.metadata, checkpoint.is_exact, checkpoint.is_gone)
+    missing = [part for part in checkpoint.own_reasons if part.startswith(TRIMMED)]
+    return (*position, checkpoint.metadata, checkpoint.is_exact, checkpoint.is_gone, *missing)

@@ -27,6 +27,7 @@ from mirrorlake.groups.listed_groups import ListedGroups
 from mirrorlake.groups.logs import LogStarts
 from mirrorlake.groups.named_groups import not_reported
 from mirrorlake.groups.newest_checkpoints import NewestCheckpoints
+from mirrorlake.groups.passed_over import RunningPassedOver
 from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.groups.sent_checkpoints import published
 from mirrorlake.groups.shared_topics import Direction, joined
@@ -63,6 +64,7 @@ class Checkpointing:
         self._mirror_starts = mirror_starts
         self._topic = topic
         self._translator = Translator(deployment.lake, flow.name)
+        self._passed_over = RunningPassedOver(flow.name, deployment.lake, newest.running)
         newest.forgotten_by.append(self._translator.forget)
         source = connections.admin(flow.source)
         self._sides = Sides(
@@ -102,6 +104,7 @@ class Checkpointing:
         reported = self._source.positions(groups)
         changed = self._changed(reported)
         self._newest.write(changed, read_at)
+        self._passed_over.seen()
         failpoints.reached("checkpointed")
         self._publish(changed)
         self._left_out.note(listing)
@@ -126,10 +129,11 @@ class Checkpointing:
         committed, _, elsewhere = self._split.split(by_group, mirrored & generations.keys())
         self._committed = committed
         all_reported = by_group.keys() - reported.errors.keys()
+        other = self._passed_over.changed()
         seen = self._newest.revision, committed, generations, all_reported, elsewhere
-        if seen == self._nothing_by:
+        if seen == self._nothing_by and not other:
             return []
-        wanted = to_translate(committed, newest)
+        wanted = to_translate(committed, newest, other)
         translated = readable_positions(wanted, self._sides) if wanted else {}
         changed = [
             replace(
@@ -137,7 +141,9 @@ class Checkpointing:
                 target_generation=generations[row.topic],
                 generation=self._newest.landed[row.topic, row.partition],
             )
-            for row in plan_checkpoints(committed, translated, newest, all_reported, elsewhere)
+            for row in plan_checkpoints(
+                committed, translated, newest, asked=all_reported, elsewhere=elsewhere, other=other
+            )
             if row.topic in generations
         ]
         self._nothing_by = None if wanted or changed else seen
@@ -149,7 +155,8 @@ class Checkpointing:
         places = {(topic, partition) for topic, partition, _ in asked}
         translated = self._translator.translate(asked, self._newest.running.reached(places))
         topology = self._connections.topology
-        return joined(self._lake.now, topology, Direction(self._flow), translated)
+        together = joined(self._lake.now, topology, Direction(self._flow), translated)
+        return self._passed_over.counted(together)
 
     def _mirrors(self, wanted: Collection[TopicAndPartition]) -> dict[TopicAndPartition, LogEnds]:
         """Where mirrors begin. Their ends do not matter: the map never leads behind them, as

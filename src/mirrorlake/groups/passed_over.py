@@ -3,14 +3,17 @@
 has not read them misses them at the target."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 
+from mirrorlake.groups.running_flow import RunningFlow
 from mirrorlake.lake.decisions import decided_of
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.starts import starts_of
 from mirrorlake.lake.targets import LivingMirror, living_targets
+from mirrorlake.lake.translate import translate_all
 from mirrorlake.offsets.positions import (
     PartitionGeneration,
     TopicAndPartition,
@@ -21,40 +24,91 @@ from mirrorlake.offsets.ranges import NO_END, OffsetRanges
 
 #: Why a position is not exact whose next record is one of these.
 PASSED_OVER = (
-    "the flow goes on without the record at this offset, which lies in front of its start, was "
-    "given up by a decision, or is parked; this is the position of the next one"
+    "the flow goes on without the next record at or behind this offset, which lies in front of its "
+    "start, was given up by a decision, or is parked; this is the position of the next one"
 )
+
+
+_NONE = OffsetRanges()
+PassedOver = Mapping[TopicAndPartition, OffsetRanges]
+"""The offsets of such records in the logs that the source has now."""
+
+
+class RunningPassedOver:
+    """The records that a running flow goes on without, read from the lake whenever it may pass over
+    others than before. For one thread."""
+
+    def __init__(self, flow: str, lake: Lake, running: RunningFlow) -> None:
+        self._flow, self._lake, self._running = flow, lake, running
+        self._read_by: int | None = None
+        self._passed: PassedOver = {}
+        self._changed: set[TopicAndPartition] = set()
+
+    def changed(self) -> Set[TopicAndPartition]:
+        """The partitions where they are others than at the last `seen`: what was translated before
+        does not count them."""
+        revision = self._running.passes_over()
+        if revision != self._read_by:
+            passed = passed_over_of(self._lake.now, self._flow)
+            self._changed |= {
+                key
+                for key in passed.keys() | self._passed.keys()
+                if passed.get(key) != self._passed.get(key)
+            }
+            self._passed, self._read_by = passed, revision
+        return self._changed
+
+    def seen(self) -> None:
+        """What is translated from now on counts them all."""
+        self._changed = set()
+
+    def counted(
+        self, translated: Mapping[TopicPartitionOffset, Translated]
+    ) -> dict[TopicPartitionOffset, Translated]:
+        """`with_passed_over`, by what was read last."""
+        return _counted(translated, self._passed)
 
 
 def with_passed_over(
     lake: Reader, flow: str, translated: Mapping[TopicPartitionOffset, Translated]
 ) -> dict[TopicPartitionOffset, Translated]:
     """Count, as `gone`, the records at or behind source positions that the flow goes on without."""
-    passed = _of_newest_logs(lake, flow) if translated else {}
-    nothing = OffsetRanges()
+    return _counted(translated, passed_over_of(lake, flow) if translated else {})
+
+
+def _counted(
+    translated: Mapping[TopicPartitionOffset, Translated], passed: PassedOver
+) -> dict[TopicPartitionOffset, Translated]:
     return {
-        (topic, partition, offset): replace(
-            position,
-            gone=position.gone + passed.get((topic, partition), nothing).count(offset, NO_END),
-        )
-        for (topic, partition, offset), position in translated.items()
+        key: replace(position, gone=position.gone + passed[key[:2]].count(key[2], NO_END))
+        if key[:2] in passed
+        else position
+        for key, position in translated.items()
     }
 
 
 def records_passed_over(
-    lake: Reader, flow: str, positions: Collection[TopicPartitionOffset]
+    lake: Reader, flow: str, translated: Mapping[TopicPartitionOffset, Translated]
 ) -> set[TopicPartitionOffset]:
-    """Those of some source positions whose next record is one that the flow goes on without."""
-    passed = _of_newest_logs(lake, flow) if positions else {}
+    """Those of some source positions whose next record is one that the flow goes on without: it has
+    no record in between, so that both lead to the same offset."""
+    passed = passed_over_of(lake, flow) if translated else {}
+    firsts: dict[TopicPartitionOffset, TopicPartitionOffset] = {}
+    for topic, partition, offset in translated:
+        behind = passed.get((topic, partition), _NONE).within(offset, NO_END)
+        if behind:
+            firsts[topic, partition, offset] = topic, partition, behind[0][0]
+    others = translate_all(lake, flow, firsts.values() - translated.keys()) if firsts else {}
+    there = {**others, **translated}
     return {
-        (topic, partition, offset)
-        for topic, partition, offset in positions
-        if offset in passed.get((topic, partition), ())
+        key
+        for key, first in firsts.items()
+        if key == first or (first in there and there[first].offset == translated[key].offset)
     }
 
 
-def _of_newest_logs(lake: Reader, flow: str) -> Mapping[TopicAndPartition, OffsetRanges]:
-    """The offsets of such records in the logs that the source has now."""
+def passed_over_of(lake: Reader, flow: str) -> PassedOver:
+    """The records that a flow goes on without."""
     passed = _passed_over(lake, flow)
     known = source_generations(lake, flow) if passed else None
     return {

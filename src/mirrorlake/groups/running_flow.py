@@ -44,3 +44,7 @@ class RunningFlow(Protocol):
     def losses(self) -> int:
         """How often it has removed from its map what the target has lost: earlier translations may
         lie behind that."""
+
+    def passes_over(self) -> int:
+        """A number that grows whenever the flow may go on without other records than before: it
+        began anew, by the decisions of then, or parked records."""

@@ -16,7 +16,7 @@ from mirrorlake.lake.retention import Cut, Removal, StagedGeneration
 from mirrorlake.lake.starts import starts_of
 from mirrorlake.lake.targets import noted_targets
 from mirrorlake.lake.upkeep import Rewritten, TableSize
-from mirrorlake.offsets.generations import TargetGeneration, counts_from
+from mirrorlake.offsets.generations import newest_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import floors_of
 from mirrorlake.offsets.runs import MAX_SEGMENTS
@@ -68,10 +68,7 @@ def flow_floors(
     `remote_topic` names the current target topics: one that was made again may need all that the
     stage holds."""
     noted, _ = noted_targets(lake, flow)
-    targets = {
-        target: TargetGeneration(generations[-1].number, counts_from(generations))
-        for target, generations in noted.items()
-    }
+    targets = {target: newest_of(generations) for target, generations in noted.items()}
     ends, _ = LakeMap(lake, flow).ends()
     mapped = floors_of(ends, remote_topic, targets)
     floors = floors_from(mapped, starts_of(lake.now, flow), remote_topic, targets)

@@ -60,7 +60,11 @@ def noted_targets(lake: Lake, flow: str) -> tuple[dict[str, list[NotedTarget]], 
     names: dict[str, str] = {}
     for row in lake.ask("target_generations_of", flow=flow):
         noted = NotedTarget(
-            row["target_generation"], row["topic_id"], row["begins"], tuple(row["began"] or ())
+            row["target_generation"],
+            row["topic_id"],
+            row["begins"],
+            tuple(row["began"] or ()),
+            row["started_at"],
         )
         generations.setdefault(row["target_topic"], []).append(noted)
         names[row["topic"]] = row["target_topic"]
@@ -148,7 +152,7 @@ def living_targets(lake: Reader, flow: str) -> dict[str, LivingTarget]:
     }
 
 
-def generations_begun(lake: Lake, flow: str) -> dict[str, datetime]:
-    """When the newest generation of each target topic of a flow began, as noted."""
-    rows = lake.ask("target_generations_of", flow=flow)
-    return {row["target_topic"]: row["started_at"] for row in rows}
+def generations_begun(lake: Lake, flow: str) -> dict[str, datetime | None]:
+    """When the newest generation of each target topic of a flow was noted."""
+    noted, _ = noted_targets(lake, flow)
+    return {name: of_target[-1].noted_at for name, of_target in noted.items()}

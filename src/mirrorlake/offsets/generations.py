@@ -2,8 +2,9 @@
 again; one of a source partition also when its log went back. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import chain
 from typing import Literal
 
@@ -89,6 +90,12 @@ class TargetGeneration:
     began: tuple[int, ...] = ()
     topic_id: str = ""
 
+    @property
+    def gets_the_stage(self) -> bool:
+        """Whether the topic was made again, and gets what the stage holds: as long as nothing is
+        mapped, it lacks only what was deleted since it began."""
+        return self.counts_from == self.number > 0
+
 
 FIRST = TargetGeneration()
 
@@ -107,13 +114,15 @@ class NotedTarget:
     id of the topic (no topic has the empty one: the id was not noted in time).
 
     It `begins` with all that the stage holds ('stage'), or with what the generation before it has
-    not got ('end'). `began` are the log ends of its partitions before the flow's first write.
+    not got ('end'). `began` are the log ends of its partitions before the flow's first write, and
+    `noted_at` is when it was noted; None if it is not noted yet.
     """
 
     number: int
     topic_id: str
     begins: Begins = "stage"
     began: tuple[int, ...] = ()
+    noted_at: datetime | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -131,3 +140,9 @@ def counts_from(generations: Iterable[NotedTarget]) -> int:
     """The oldest generation of a target topic whose part of the map counts as produced, given all
     generations of it: the newest one that got all that the stage held."""
     return max((target.number for target in generations if target.begins == "stage"), default=0)
+
+
+def newest_of(generations: Sequence[NotedTarget]) -> TargetGeneration:
+    """The last of all generations of a target topic, in order."""
+    last = generations[-1]
+    return TargetGeneration(last.number, counts_from(generations), last.began, last.topic_id)

@@ -22,7 +22,7 @@ from mirrorlake.offsets.stage_index import StageIndex
 Accepted = Mapping[PartitionGeneration, OffsetRanges]
 """Offsets that a flow goes on without, because an operator decided so."""
 _NONE = OffsetRanges()
-_NOT_NOTED: Mapping[str, datetime] = {}
+_NOT_NOTED: Mapping[str, datetime | None] = {}
 
 
 @dataclass(frozen=True)
@@ -44,21 +44,20 @@ def lacking(
     targets: Mapping[str, TargetGeneration],
     stopped: Collection[PartitionGeneration] = frozenset(),
     *,
-    begun: Mapping[str, datetime] = _NOT_NOTED,
+    begun: Mapping[str, datetime | None] = _NOT_NOTED,
 ) -> dict[TopicAndPartition, list[Removal]]:
     """What a flow lacks of all that the stage ever lost or passed over, unless it is there again;
     by partition, in order.
 
-    A target topic that was made again may get what the stage holds, by the operator's decision: as
-    long as nothing is mapped, it lacks what was deleted since it has `begun`. A generation that an
-    operator has `stopped` lacks nothing.
+    A target topic that gets the stage lacks only what was deleted since it has `begun`, as long as
+    nothing is mapped. A generation that an operator has `stopped` lacks nothing.
     """
     by_partition: dict[TopicAndPartition, list[Removal]] = {}
     for removal in removals:
         key, name = removal.place.topic_partition, remote_topic(removal.topic)
         if name is None or removal.place in stopped:
             continue
-        of_stage = key not in floors and _gets_what_is_staged(targets.get(name, FIRST))
+        of_stage = key not in floors and targets.get(name, FIRST).gets_the_stage
         if of_stage and not removal.is_later(begun.get(name)):
             continue
         floor = floors.get(key, NOTHING_MAPPED)
@@ -69,11 +68,6 @@ def lacking(
     for lacked in by_partition.values():
         lacked.sort(key=lambda removal: removal.generation)
     return by_partition
-
-
-def _gets_what_is_staged(target: TargetGeneration) -> bool:
-    """Whether a target topic was made again, and gets what the stage holds."""
-    return target.counts_from == target.number > 0
 
 
 def find_holes(

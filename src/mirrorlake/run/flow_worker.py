@@ -7,7 +7,7 @@ by a lease.
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 
 from mirrorlake.config.topology import ResolvedFlow
@@ -23,7 +23,7 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.naming.worker_groups import work_of_flow
-from mirrorlake.offsets.positions import Reached, TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, Reached, TopicAndPartition
 from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.produce.flow import FlowProducer, RecordsDeleted
 from mirrorlake.produce.spec import FlowSpec
@@ -93,7 +93,7 @@ class FlowWorker:
             limits=self._limits,
         )
         self._written_to: dict[str, int] = {}
-        self._losses = 0
+        self._losses = self._passes_over = 0
         self._closed: frozenset[str] | None = None
         self._lease = lease
         #: How many times this process has taken the flow's lease.
@@ -139,6 +139,10 @@ class FlowWorker:
     def losses(self) -> int:
         """How many times records that the target had lost were taken out of the map."""
         return self._losses
+
+    def passes_over(self) -> int:
+        """How many times the flow began anew, or parked records."""
+        return self._passes_over
 
     def made_again(self) -> set[str]:
         """Source topics that were made again and wait for an operator, or that one has stopped."""
@@ -314,7 +318,7 @@ class FlowWorker:
             name: living.number for name, living in self.targets.generations.living.items()
         }
         self._closed = closed = frozenset(self.targets.closed())
-        return flow_spec(
+        spec = flow_spec(
             self.flow,
             self._lake,
             self.targets,
@@ -324,5 +328,11 @@ class FlowWorker:
             reader=self._reader,
             provenance=provenance,
             on_refused=self._stopped.refused,
-            on_parked=self._stopped.parked,
+            on_parked=self._on_parked,
         )
+        self._passes_over += 1
+        return spec
+
+    def _on_parked(self, places: Sequence[PartitionGeneration]) -> None:
+        self._stopped.parked(places)
+        self._passes_over += 1

@@ -56,9 +56,8 @@ def find_not_compared(
     begun = {one.key: one.first for one in compared if scope.is_hidden(one)}
     maybe = [replace(one, first=begun.get((one.topic, one.partition), one.first)) for one in maybe]
     mapped = _mapped_heads(scope, facts)
-    skipped = [stretch for one in facts if (stretch := maybe_skipped(one, mapped.get(one.key, ())))]
-    for ones in (maybe, skipped):  # at most one stretch of a partition in each
-        stretches += _not_staged(scope, ones)
+    stretches += _not_staged(scope, maybe)
+    stretches += _skipped(scope, [maybe_skipped(one, mapped.get(one.key, ())) for one in facts])
     stretches += [
         stretch for one in compared if not aside(one.topic) for stretch in _unseen(scope, one)
     ]
@@ -201,8 +200,8 @@ def _went_back(
 
 
 def _not_staged(scope: FlowScope, stretches: Sequence[NotCompared]) -> list[NotCompared]:
-    """The stretches of the source's logs that hold a committed record, from the first such record
-    on."""
+    """The stretches of the source's logs, at most one of a partition, that hold a committed record,
+    from the first such record on."""
     rows = _first_rows(
         scope.deployment.connections,
         scope.flow.source,
@@ -219,6 +218,21 @@ def _not_staged(scope: FlowScope, stretches: Sequence[NotCompared]) -> list[NotC
             lacking.append(stretch)
         elif row is not None and row.offset <= stretch.last:
             lacking.append(replace(stretch, first=row.offset))
+    return lacking
+
+
+def _skipped(scope: FlowScope, stretches: Iterable[Sequence[NotCompared]]) -> list[NotCompared]:
+    """Of each partition the first of its stretches that holds a committed record."""
+    lacking: list[NotCompared] = []
+    left = [of_partition for of_partition in stretches if of_partition]
+    while left:
+        lacking += _not_staged(scope, [first for first, *_ in left])
+        named = {(one.topic, one.partition) for one in lacking}
+        left = [
+            others
+            for first, *others in left
+            if others and (first.topic, first.partition) not in named
+        ]
     return lacking
 
 

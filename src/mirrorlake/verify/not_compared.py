@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from heapq import nlargest
 from typing import Any
 
 from mirrorlake.offsets.partition_ranges import PartitionRanges
@@ -17,6 +18,8 @@ NO_ANSWER, INTERRUPTED, DIFFERED = "no_answer", "interrupted", "differed"
 GONE = "{} when it was compared, and the stage has it no more"
 NO_WORD = "the source does not say what it has of it"
 IN_FRONT = "it lies in front of all that is staged or compared"
+#: How many stretches of a partition are looked up, each in a round of its own.
+_LOOKED_UP = 16
 #: Incidents that do not hold records up.
 _HARMLESS = frozenset(
     {
@@ -116,18 +119,18 @@ def removed_head(known: PartitionFacts) -> Extent | None:
     return (removed[0][0], removed[-1][1]) if removed else None
 
 
-def maybe_skipped(known: PartitionFacts, mapped: Iterable[Extent] = ()) -> NotCompared | None:
-    """The longest stretch of the source's log in front of all compared or staged offsets that was
-    not left out on purpose: landing begins where a log does, or notes what it passes over. Of what
-    was removed from the stage, this is what is not in `mapped`, the map of `removed_head`. Whether
-    it holds a record must be looked up: there may be only markers, or gaps that compaction left.
+def maybe_skipped(known: PartitionFacts, mapped: Iterable[Extent] = ()) -> list[NotCompared]:
+    """The stretches of the source's log in front of all compared or staged offsets that were not
+    left out on purpose, at most 16, the longest first: landing begins where a log does, or notes
+    what it passes over. Of what was removed from the stage, these are not in `mapped`, the map of
+    `removed_head`. Whether one holds a record must be looked up: there may be only markers, or gaps
+    that compaction left.
     """
     sent = [part for extent in merged(mapped) for part in _common(known.removed, extent)]
     lacking = [part for head in _heads(known) for part in without(head, sent)]
-    if not lacking:
-        return None
-    longest = max(lacking, key=lambda extent: extent[1] - extent[0])
-    return NotCompared(*known.key, known.landed.generation, *longest, NOT_STAGED, detail=IN_FRONT)
+    longest = nlargest(_LOOKED_UP, lacking, key=lambda extent: extent[1] - extent[0])
+    place = (*known.key, known.landed.generation)
+    return [NotCompared(*place, *extent, NOT_STAGED, detail=IN_FRONT) for extent in longest]
 
 
 def _heads(known: PartitionFacts) -> list[Extent]:

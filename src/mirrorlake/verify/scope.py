@@ -15,12 +15,14 @@ from mirrorlake.kafka.retention import compacts, keeps_deletions_ms, keeps_from
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.retention import Removal
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.starts import starts_of
 from mirrorlake.lake.table_upkeep import flow_floors, removals_from
 from mirrorlake.lake.targets import LivingMirror, noted_targets
 from mirrorlake.landing.generations import generations_of
 from mirrorlake.naming.policy import HEARTBEATS
+from mirrorlake.offsets.generations import newest_of
 from mirrorlake.offsets.parked import Parked, ParkedOffsets
 from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import (
@@ -396,11 +398,19 @@ class FlowScope:
         accepted = decided.accepted_holes()
         mapped = {PartitionGeneration.from_row(row): row["source_first"] for row in self._rows}
         for removal in self._removals:
-            if (mirrors.get(removal.topic, none).generation or 0) > 0:
-                # a target topic that was made again gets what the stage has, and nothing before it
+            if self._lacks_by_right(removal, mirrors.get(removal.topic, none)):
                 below = min(removal.below, mapped.get(removal.place, NO_END))
                 accepted[removal.place].add(_extents(removal.first_offset, below))
         return {kinds.GIVEN_UP: decided.skipped, kinds.STAGE_TRIMMED: accepted}
+
+    def _lacks_by_right(self, removal: Removal, mirror: LivingMirror) -> bool:
+        """Whether a target topic was made again, gets what the stage holds, and began after a
+        removal from it (`produce.holes`)."""
+        number = mirror.generation or 0
+        noted = [one for one in self._noted.get(mirror.name or "", ()) if one.number <= number]
+        if not (noted and newest_of(noted).gets_the_stage):
+            return False
+        return not removal.is_later(noted[-1].noted_at)
 
     def _read_removed(self) -> dict[PartitionGeneration, OffsetRanges]:
         removed: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)

@@ -36,7 +36,7 @@ from mirrorlake.offsets.progress import NOTHING_MAPPED
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.testing import MemoryCluster, MemoryLake
 from tests.support.growth import LINEAR, SORTED, Made, Name, growth
-from tests.support.lake_rows import FLOW, write_file
+from tests.support.lake_rows import FLOW, ago, write_file
 
 
 def names(size: int, of: Callable[[str], str] = Name) -> dict[str, str]:
@@ -237,6 +237,7 @@ class Side:
                 "topic_id": self.target._ids[name],
                 "begins": "stage",
                 "began": [0, 0],
+                "started_at": ago(60),
             }
             for topic, name in self.names.items()
         ]

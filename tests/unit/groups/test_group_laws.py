@@ -163,7 +163,7 @@ def test_a_position_that_leads_nowhere_is_noted_until_it_leads_somewhere() -> No
 
 
 def test_a_position_that_is_not_looked_at_now_is_not_gone() -> None:
-    assert plan_checkpoints({}, {}, {PLACE: KNOWN}, ["app"], {PLACE}) == []
+    assert plan_checkpoints({}, {}, {PLACE: KNOWN}, ["app"], elsewhere={PLACE}) == []
 
 
 def test_what_is_said_of_a_position_stays_beside_what_became_of_it() -> None:

@@ -1,12 +1,26 @@
 """Records that a flow goes on without: a group that has not read them is told how many."""
 
+from pathlib import Path
 from typing import Any
 
+from mirrorlake.groups.checkpoint_plan import trimmed_reason
 from mirrorlake.groups.passed_over import records_passed_over, with_passed_over
 from mirrorlake.lake.decisions import FOUND_NONE, READ_AGAIN
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.translate import translate_all
 from mirrorlake.offsets.positions import Translated
 from mirrorlake.testing import MemoryLake
-from tests.support.lake_rows import FLOW, ago
+from tests.support.group_turns import Turn
+from tests.support.lake_rows import (
+    FLOW,
+    ago,
+    append,
+    no_session,
+    opened,
+    parked_row,
+    run_row,
+    write_file,
+)
 
 NO_INCIDENT = {
     "kind": "target_refused",
@@ -69,17 +83,54 @@ def test_of_a_topic_that_was_made_again_only_its_own_counts() -> None:
     assert gone(lake(starts_of=[start], generation_begins=[begun]), 20) == [0]
 
 
-def test_positions_whose_next_record_is_one_of_these() -> None:
-    start = {"flow": FLOW, **PLACE, "first_offset": 100}
-    skipped = incident(110, 112, resolution="skip")
-    parked = {**PLACE, "offset": 140}
-    tables = lake(starts_of=[start], mirror_incidents=[skipped], parked_waiting=[parked])
-    asked = [("orders", 0, at) for at in (99, 100, 109, 110, 112, 113, 140, 141)]
-    asked.append(("others", 0, 5))
-    assert sorted(at for _, _, at in records_passed_over(tables, FLOW, asked)) == [
-        99,
-        110,
-        112,
-        140,
+def test_positions_whose_next_record_is_one_of_these(tmp_path: Path) -> None:
+    """Offsets 112 and 140 are parked; those around them are in the map, but for transaction markers
+    at 111, 130 and 131."""
+    tables, _ = opened(no_session, write_file(tmp_path))
+    for first, last in ((100, 110), (113, 129), (132, 139), (141, 150)):
+        append(tables, "offset_map", [run_row(first, last)])
+    start = {"flow": FLOW, **PLACE, "first_offset": 100, "asked": "latest", "noted_at": ago(99)}
+    tables.append("starts", rows_of("starts", [start]))
+    parked = [parked_row(at, ago(50)) for at in (112, 140)]
+    tables.append("parked", rows_of("parked", parked))
+    offsets = (98, 99, 100, 110, 111, 112, 113, 130, 139, 140, 141, 150)
+    asked = translate_all(tables.reader, FLOW, [("orders", 0, at) for at in offsets])
+    named = records_passed_over(tables.reader, FLOW, asked)
+    assert sorted(at for _, _, at in named) == [98, 99, 111, 112, 140]
+
+
+def test_the_checkpoints_of_a_running_flow_count_them_even_of_a_group_that_does_not_move(
+    tmp_path: Path,
+) -> None:
+    turn = Turn(tmp_path, [("app", "orders", 0), ("app", "orders", 1)])
+    turn.lake.answers["parked_waiting"] = [{**PLACE, "offset": at} for at in (4, 12, 13)]
+    assert turn.groups.source.checkpoint() == [], "it is not known yet that it has parked any"
+    turn.running.passed += 1
+    (row,) = turn.groups.source.checkpoint()
+    assert (row.partition, row.target_position, row.reason) == (0, 10, trimmed_reason(2))
+    assert row.is_exact
+    assert turn.groups.source.checkpoint() == []
+    turn.lake.answers["parked_waiting"] = [{**PLACE, "offset": 13}]
+    turn.running.passed += 1
+    assert [one.reason for one in turn.groups.source.checkpoint()] == [trimmed_reason(1)]
+    turn.lake.answers["parked_waiting"] = []
+    turn.all_stand_at(11)
+    assert [one.reason for one in turn.groups.source.checkpoint()] == [trimmed_reason(1), None], (
+        "a replay of parked records in another process is noticed when the flow begins anew"
+    )
+    turn.running.passed += 1
+    assert [one.reason for one in turn.groups.source.checkpoint()] == [None]
+
+
+def test_those_of_an_earlier_process_are_corrected_by_what_was_decided_since(
+    tmp_path: Path,
+) -> None:
+    turn = Turn(tmp_path, [("app", "orders", 0), ("app", "orders", 1)])
+    turn.lake.answers["newest_checkpoints"] = [
+        {name: value for name, value in row.items() if name not in ("flow", "read_at")}
+        for row in turn.lake.appended["checkpoints"]
     ]
-    assert records_passed_over(lake(), FLOW, asked) == set()
+    turn.lake.answers["mirror_incidents"] = [incident(20, 25, resolution="skip")]
+    turn.groups = turn.begin()
+    rows = turn.groups.source.checkpoint()
+    assert [(row.partition, row.reason) for row in rows] == [(0, trimmed_reason(6))]

@@ -132,6 +132,9 @@ class _Mapped:
     def losses(self) -> int:
         return 0
 
+    def passes_over(self) -> int:
+        return 0
+
     def made_again(self) -> frozenset[str]:
         return frozenset()
 
