@@ -119,7 +119,7 @@ class GroupSync:
         ends = self._mirror_ends.of(self._further) if self._further else {}
         groups = with_ends(reported, ends)
         self._at_target = checkpoints, groups
-        seen = self._newest.revision, checkpoints, starts, silent, groups
+        seen = self._newest.revision, checkpoints, starts, silent, groups, ends
         if seen == self._nothing_by:
             return _Decisions(groups, errors, [], [])
         known, rows, moves = self._newest.known(), list[Checkpoint](), list[Checkpoint]()

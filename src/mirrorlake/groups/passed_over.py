@@ -107,6 +107,23 @@ def records_passed_over(
     }
 
 
+def passed_over_at_target(
+    lake: Reader, flow: str, partitions: Set[TopicAndPartition]
+) -> dict[TopicAndPartition, list[tuple[int, int]]]:
+    """By source partition, where at the target such records would be: the offset of the next record
+    that the flow has brought, and how many there are."""
+    passed = passed_over_of(lake, flow)
+    counts = {
+        (*key, first): last - first + 1
+        for key in partitions & passed.keys()
+        for first, last in passed[key]
+    }
+    there: dict[TopicAndPartition, list[tuple[int, int]]] = defaultdict(list)
+    for place, translated in translate_all(lake, flow, counts).items():
+        there[place[:2]].append((translated.offset, counts[place]))
+    return there
+
+
 def passed_over_of(lake: Reader, flow: str) -> PassedOver:
     """The records that a flow goes on without."""
     passed = _passed_over(lake, flow)

@@ -47,13 +47,14 @@ class Keep(NamedTuple):
 @dataclass(frozen=True)
 class TargetGroup:
     """A group at the target: its state (None if it does not exist) and committed positions.
-    `starts` and `ends` are the log starts, and the offsets behind the last record, of the
-    partitions in which it is moved, as far as known."""
+    `starts` and `ends` are the log starts, and the offsets behind the last record, of all
+    partitions in which any group is moved, as far as known: hundreds of groups share them, so they
+    are not compared with each."""
 
     state: str | None
     positions: Mapping[TopicAndPartition, Committed]
-    starts: Mapping[TopicAndPartition, int] = field(default_factory=dict)
-    ends: Mapping[TopicAndPartition, int] = field(default_factory=dict)
+    starts: Mapping[TopicAndPartition, int] = field(default_factory=dict, compare=False)
+    ends: Mapping[TopicAndPartition, int] = field(default_factory=dict, compare=False)
 
     @property
     def is_active(self) -> bool:

@@ -50,7 +50,7 @@ def document_of(
         f"group {result.standing.checkpoint.group_id}, {result.standing.checkpoint.topic}-"
         f"{result.standing.checkpoint.partition}: {result.detail}"
         for result in results
-        if result.done in ("kept", "failed")
+        if result.done in ("kept", "failed") or (result.standing.gone and result.done != "there")
     ]
     return {
         "flow": flow.name,

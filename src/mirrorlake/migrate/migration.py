@@ -11,9 +11,10 @@ from typing import Any
 
 from mirrorlake.attempts import attempts
 from mirrorlake.failover.failover import SYNC_SECONDS, carry_out
-from mirrorlake.groups.checkpoint_plan import Checkpoint
+from mirrorlake.groups.checkpoint_plan import Checkpoint, trimmed_reason
 from mirrorlake.groups.mover import read_on_to, sole_mover, target_groups
 from mirrorlake.groups.moves import KIND, MoveResult, Standing, plan_moves
+from mirrorlake.groups.passed_over import passed_over_at_target
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.groups.sync_plan import ACTIVE, TargetGroup, may_have_members
 from mirrorlake.kafka.groups import GroupPositions, positions_or_errors
@@ -88,10 +89,13 @@ def _planned(
     located = _located(route, wave.rollback, groups, seconds)
     standings, methods = [], []
     done_before = _done_before(route.lake, route.flow.name)
+    sources = set() if wave.rollback else {pair.source for pair, _ in located}
+    lacking = passed_over_at_target(route.lake, route.flow.name, sources) if sources else {}
     for (group, pair), position in groups.positions.items():
         at = located[pair, position.offset]
         origin, goal = (pair.ours, pair.theirs) if wave.rollback else (pair.theirs, pair.ours)
         offset = -1 if at.place.offset is None else at.place.offset
+        gone = sum(count for place, count in lacking.get(pair.source, ()) if place >= offset >= 0)
         moved = Checkpoint(
             group,
             origin,
@@ -100,9 +104,10 @@ def _planned(
             goal,
             target_position=offset,
             metadata=position.metadata,
-            reason=at.place.reason,
+            reason=trimmed_reason(gone) if gone and at.place.exact else at.place.reason,
         )
-        standings.append(Standing(_mark_moved(moved, done_before), at.place.exact, 0))
+        exact = at.place.exact and not gone
+        standings.append(Standing(_mark_moved(moved, done_before), exact, again=0, gone=gone))
         methods.append(at.method)
     names = {standing.checkpoint.group_id for standing in standings}
     goals, unreported = target_groups(route.connections.groups(route.flow.target), names)
@@ -191,7 +196,8 @@ def _read_nothing_meanwhile(result: MoveResult, now: GroupPositions) -> MoveResu
 
 
 def _withheld(result: MoveResult, wave: Wave) -> MoveResult:
-    """Keep positions that are not exact, unless `inexact` is set and a position is known."""
+    """Keep positions that are not exact, or behind which our copy lacks records, unless `inexact`
+    is set and a position is known."""
     checkpoint = result.standing.checkpoint
     if result.standing.exact or result.done == "failed" or result.detail == ACTIVE:
         return result
@@ -200,7 +206,8 @@ def _withheld(result: MoveResult, wave: Wave) -> MoveResult:
     if result.done == "there":
         return result
     if not wave.inexact:
-        why = f"{checkpoint.reason}; --inexact moves it, and some are read again"
+        what = "these are never read" if result.standing.gone else "some are read again"
+        why = f"{checkpoint.reason}; --inexact moves it, and {what}"
         return replace(result, done="kept", detail=why)
     if result.done == "kept":
         return result

@@ -10,6 +10,7 @@ import pytest
 
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import InputError
+from mirrorlake.groups import passed_over
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.kafka.answered_offsets import Bounds
 from mirrorlake.kafka.connections import Connections
@@ -87,8 +88,14 @@ class FakeLake:
     recorded comes into it."""
 
     changes: list[Change] = field(default_factory=list)
+    parked: Sequence[int] = ()
 
     def query_rows(self, name: str, **_args: object) -> list[dict[str, Any]]:
+        if name in ("starts_of", "mirror_incidents", "generation_begins"):
+            return []
+        if name == "parked_waiting":
+            place = {"topic": "orders", "partition": 0, "generation": 0}
+            return [{**place, "offset": offset} for offset in self.parked]
         if name == "living_targets_of":
             living = {"target_generation": 0, "topic_id": "", "lives": True}
             return [{"topic": "orders", "target_topic": OURS[0], **living}]
@@ -162,6 +169,7 @@ def world(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Wo
     monkeypatch.setattr(reading, "log_of", log_of)
     monkeypatch.setattr(locating, "log_of", log_of)
     monkeypatch.setattr(locating, "translate_all", translated)
+    monkeypatch.setattr(passed_over, "translate_all", translated)
     monkeypatch.setattr(migration, "sole_mover", lambda *_: nullcontext([]))
     monkeypatch.setattr(migration, "EventLog", lambda lake: lake)
     monkeypatch.setattr(migration, "WAIT_SECONDS", 0.0)
@@ -264,6 +272,22 @@ def test_what_ours_does_not_have_yet_waits(world: World, monkeypatch: pytest.Mon
     monkeypatch.setattr(migration, "attempts", arrives)
     rows = world.migrate()["groups"]
     assert [(row["done"], row["to_position"]) for row in rows] == [("moved", 58), ("moved", 60)]
+
+
+def test_what_our_copy_goes_on_without_is_read_in_the_old_one_first(world: World) -> None:
+    """Source offsets 12 to 14 are parked; MirrorMaker 2's copy has them."""
+    world.lake.parked = [12, 13, 14]
+    world.groups.stand("behind", THEIRS, 20)
+    world.groups.stand("billing", THEIRS, 10)
+    behind, billing = world.migrate()["groups"]
+    assert (behind["done"], behind["exact"]) == ("moved", True)
+    assert (billing["done"], billing["exact"], billing["to_position"]) == ("kept", False, 10)
+    assert "records are not there: up to 3; --inexact" in billing["detail"]
+    document = world.migrate(groups="billing", inexact=True)
+    assert [row["done"] for row in document["groups"]] == ["moved"] and not document["complete"]
+    assert "up to 3" in document["left"][0]
+    assert world.migrate(groups="billing")["complete"], "it was moved all the same"
+    assert world.migrate(rollback=True)["complete"], "the old copy has them"
 
 
 @pytest.mark.parametrize("was_there", [False, True])
