@@ -45,6 +45,10 @@ class Wave:
                 "names"
             )
 
+    def names_group(self, group: str) -> bool:
+        """Whether `groups` matches a group."""
+        return re.fullmatch(self.groups, group) is not None
+
     def copy_of(self, source: str, topic: str) -> str:
         """The name of MirrorMaker 2's copy of a topic."""
         return self.copies.replace("{source}", source).replace("{topic}", topic)

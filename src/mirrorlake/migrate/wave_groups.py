@@ -1,17 +1,19 @@
 """The groups with positions in the copies of a wave's topics."""
 
-import re
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mirrorlake.errors import InputError
-from mirrorlake.groups.checkpoint_plan import GroupPartition
+from mirrorlake.groups.checkpoint_plan import OTHER_KIND, GroupPartition
 from mirrorlake.kafka.groups import GroupAdmin, GroupPositions
 from mirrorlake.migrate.copies import Copies
 from mirrorlake.migrate.locating import Pair
 from mirrorlake.migrate.wave import EVERY_NAME, Wave
 from mirrorlake.naming.at_target import is_own_group
 from mirrorlake.offsets.positions import Committed
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,9 @@ class WaveGroups:
 def groups_of(target: str, admin: GroupAdmin, wave: Wave, copies: Copies) -> WaveGroups:
     """The target's groups with positions in the copies that the wave leaves."""
     listing = admin.listing()
-    named = [
-        name
-        for name in listing.states
-        if re.fullmatch(wave.groups, name) and not is_own_group(name)
-    ]
+    for name in sorted(filter(wave.names_group, admin.other_kinds(listing))):
+        logger.warning("group %s of cluster %s is not moved: %s", name, target, OTHER_KIND)
+    named = [name for name in listing.states if wave.names_group(name) and not is_own_group(name)]
     if not named and not listing.errors and wave.groups != EVERY_NAME:
         raise InputError(f"cluster {target} has no group that --groups {wave.groups} matches")
     committed = admin.positions(named) if named else GroupPositions({})

@@ -65,6 +65,10 @@ class FakeGroups:
     states: dict[str, str] = field(default_factory=dict)
     held: dict[str, dict[TopicAndPartition, Committed]] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
+    others: frozenset[str] = frozenset()
+
+    def other_kinds(self, _listing: Listing) -> frozenset[str]:
+        return self.others
 
     def listing(self) -> Listing:
         return Listing(self.states, self.errors)
@@ -202,6 +206,14 @@ def test_and_back(world: World, position: int, wanted: int) -> None:
     world.groups.stand("billing", OURS, position)
     (row,) = world.migrate(rollback=True)["groups"]
     assert (row["to_topic"], row["to_position"], row["exact"]) == (THEIRS[0], wanted, True)
+
+
+def test_a_share_group_is_named(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.groups.stand("billing", THEIRS, 75)
+    world.groups.others = frozenset({"shared", "its"})
+    assert world.migrate(groups="(bill|sh).*")["complete"]
+    assert "group shared of cluster west is not moved: a share" in caplog.text
+    assert "group its" not in caplog.text
 
 
 def test_there_and_back_while_others_read(world: World) -> None:

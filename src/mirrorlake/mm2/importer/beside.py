@@ -68,8 +68,11 @@ def _names(document: Mapping[str, Any], flow: Mapping[str, Any]) -> dict[str, An
         ours = escape(mark[len(between) :])
         copies = [rf"{escape(alias + between)}(?!{ours}).*" for alias in document["clusters"]]
     known = flow.get("topics_exclude", list(DEFAULT_TOPICS_EXCLUDE))
-    internal = [rf"mm2.*{escape(between)}internal", rf".*checkpoints{escape(between)}internal"]
-    beats = rf"(?:.*{escape(between)})?heartbeats"
+    sep = escape(between)
+    internal = [rf"mm2.*{sep}internal", rf"(?:.*{sep})?checkpoints{sep}internal"]
+    # a topic of users may be named device.heartbeats
+    aliases = "|".join(escape(alias) for alias in document["clusters"])
+    beats = rf"(?:(?:{aliases}){sep})*heartbeats"
     excluded = list(dict.fromkeys([*known, *copies, *internal, beats]))
     return {"replication_policy_separator": mark, "topics_exclude": excluded}
 

@@ -83,6 +83,11 @@ def test_what_it_chooses_and_says() -> None:
         True,
         *[False] * 3,
     ]
+    every = Topology.model_validate(beside("a->b.enabled = true\n").topology).flow("a->b")
+    users = ("device.heartbeats", "mycheckpoints.internal")
+    assert [*map(every.selection.selects, users)] == [True, True], "topics of users"
+    others = ("heartbeats", "c.heartbeats", "b.c.heartbeats", "c.checkpoints.internal")
+    assert not any(map(every.selection.selects, others))
     notes = "\n".join(found.report["notes"])
     for said in (
         "a.mirrorlake.orders on b",
