@@ -15,6 +15,12 @@ _DROPPED = (
     "MirrorMaker 2 passes no client settings on from the top of the file; under a cluster's "
     "alias they count"
 )
+#: A setting of a filter alone, which is in no connector's ConfigDef (checked with the classes of
+#: 4.1.1): only those are passed on from the top.
+_OF_FILTER = "use.defaults.from"
+_ONLY_OF_FLOWS = (
+    "MirrorMaker 2 passes it on only under source->target, and goes by its default, target"
+)
 _MISPLACED = (
     "MirrorMaker 2 ignores settings of flows under a cluster's alias; write it at the top "
     "or under source->target"
@@ -134,6 +140,8 @@ def _place_top_key(
             draft.place_client_setting(alias, None, entry, key, Rank.TOP)
     elif key.partition(".")[0] in _ROLES and key not in CONNECTOR_KEYS:
         draft.report.skip(entry, _DROPPED)
+    elif key == _OF_FILTER:
+        draft.report.skip(entry, _ONLY_OF_FLOWS)
     elif key.startswith("config.providers"):
         draft.report.refuse(
             entry,

@@ -88,7 +88,7 @@ def test_every_carried_setting_is_a_field_of_a_flow() -> None:
         ("sync.topic.acls.enabled = FALSE", "sync_topic_acls_enabled", False),
         ("refresh.topics.interval.seconds = 60", "refresh_topics_interval_seconds", 60),
         ("refresh.groups.interval.seconds = -1", "refresh_groups_enabled", False),
-        ("use.defaults.from = source", "use_defaults_from", "source"),
+        ("a->b.use.defaults.from = source", "use_defaults_from", "source"),
         ("replication.policy.separator = -", "replication_policy_separator", "-"),
         (
             "replication.policy.class = org.apache.kafka.connect.mirror.DefaultReplicationPolicy",
@@ -106,6 +106,11 @@ def test_every_carried_setting_is_a_field_of_a_flow() -> None:
 def test_settings_of_flows(line: str, name: str, value: object) -> None:
     found = flow_of(f"{ON}{line}\n")
     assert found[name] == value
+
+
+def test_a_setting_of_a_filter_counts_under_a_flow_alone() -> None:
+    """MirrorMaker 2 passes on from the top what is in a connector's ConfigDef."""
+    assert "use_defaults_from" not in flow_of(f"{ON}use.defaults.from = source\n")
 
 
 @pytest.mark.parametrize(
