@@ -393,7 +393,7 @@ def test_defaults_that_differ_are_told_once_each() -> None:
             "line 5: sync.topic.acls.enabled must be true or false",
         ),
         (f"{ON}a->b.topics = ${{file:/x:topics}}", "a->b.topics is a reference"),
-        (f"{ON}use.defaults.from = here", "use_defaults_from must be"),
+        (f"{ON}a->b.use.defaults.from = here", "use_defaults_from must be"),
         (
             ON.replace("a->", "us.a->")
             .replace("a, b", "us.a, b")
