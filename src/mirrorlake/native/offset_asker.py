@@ -75,6 +75,7 @@ class OffsetAsker:
         self._open: dict[int, _Question] = {}
         self._numbers = count(1)
         self._over = threading.Event()
+        self._ending = threading.Lock()
         self.thread = threading.Thread(target=self._serve, name="offsets", daemon=True)
         self.thread.start()
 
@@ -109,8 +110,9 @@ class OffsetAsker:
 
     def end(self) -> None:
         """End the thread, and the client with it; open questions fail."""
-        self._over.set()
-        self._lib.queue_yield(self._queue)
+        with self._ending:  # an answer of now wakes the thread, too, which gives the queue back
+            self._over.set()
+            self._lib.queue_yield(self._queue)
 
     def _serve(self) -> None:
         lib = self._lib
@@ -125,7 +127,8 @@ class OffsetAsker:
             for number in list(self._open):
                 self._give_up(number)
         # Not after a failure: the client still serves other queries.
-        lib.queue_destroy(self._queue)
+        with self._ending:
+            lib.queue_destroy(self._queue)
         lib.destroy(self._handle)
 
     def _give_up(self, number: int) -> None:
