@@ -18,11 +18,13 @@ RETENTION_MS, RETENTION_BYTES = "retention.ms", "retention.bytes"
 @dataclass(frozen=True)
 class ConfigsPlanned:
     """What a restore does about configs: changes, refused ones too, and sentences about what is not
-    set on purpose (`kept`) and what no call restores (`left`)."""
+    set on purpose (`kept`), what no call restores (`left`), and what this call cannot compare and
+    the next one may (`untaken`)."""
 
     changes: tuple[ConfigChange, ...]
     kept: tuple[str, ...]
     left: tuple[str, ...]
+    untaken: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

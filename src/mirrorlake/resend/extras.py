@@ -7,7 +7,7 @@ too, is a row of `changes`. The source is never queried: `states` and `checkpoin
 import time
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mirrorlake.errors import ReplicationError, some_of
@@ -89,7 +89,7 @@ class Extras:
             done.configs = [
                 _config(change.row(change.refusal or None)) for change in configs.changes
             ]
-            done.warnings += (*configs.kept, *configs.left)
+            done.warnings += (*configs.kept, *configs.left, *configs.untaken)
         if ACLS in self._what:
             planned = self._acls(resend)
             done.acls = [{**vars(acl), "error": None} for acl in planned.create]
@@ -114,6 +114,7 @@ class Extras:
             configs = self._configs(resend, oldest)
             done.warnings += configs.kept
             lacking += configs.left
+            untaken += configs.untaken
             done.configs = [_config(row) for row in self._noted(resend, self._set(configs))]
         if ACLS in self._what:
             planned = self._acls(resend)
@@ -147,17 +148,24 @@ class Extras:
         there, states = self._admin.topics(), self._states(resend)
         made = {key: ConfigValue(value, "topic") for key, value in KEPT.items()}
         present = there.keys() & set(resend.names.values())
-        configs = describe_topic_configs(self._admin, present).configs
+        described = describe_topic_configs(self._admin, present)
         topics = {
             topic: Restored(
                 name,
-                configs.get(name, made),
+                described.configs.get(name, made),
                 self._factor(there.get(name), states.get(topic)),
                 oldest.get(topic),
             )
             for topic, name in resend.names.items()
+            if name not in described.refused
         }
-        return plan_restored(states, topics, time.time_ns() // 1_000_000)
+        untaken = (
+            f"configs of topic {name} are not restored: cluster {self._admin.alias} does not "
+            f"report those that it has ({why}); grant DESCRIBE_CONFIGS on it, and run this again"
+            for name, why in sorted(described.refused.items())
+        )
+        planned = plan_restored(states, topics, time.time_ns() // 1_000_000)
+        return replace(planned, untaken=tuple(untaken))
 
     def _factor(self, there: TopicInfo | None, state: TopicState | None) -> int:
         return there.factor if there is not None else state.factor if state is not None else 1

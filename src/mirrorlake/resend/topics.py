@@ -6,7 +6,7 @@ from mirrorlake.config.topology import Topology
 from mirrorlake.control.config_plan import ALWAYS
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.admin import ClusterAdmin
-from mirrorlake.kafka.admin_configs import describe_topic_configs
+from mirrorlake.kafka.admin_configs import Described, describe_topic_configs
 from mirrorlake.kafka.retention import keeps_from
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import Change
@@ -104,11 +104,18 @@ def _row(topic: TopicInfo, error: Exception | None) -> Change:
 
 
 def check_kept(admin: ClusterAdmin, oldest: Mapping[str, int]) -> None:
-    """Raise InputError where the retention of a topic that is there may delete what it is to get;
-    `oldest` is the time of the oldest of these records, ms, by target topic."""
-    configs = describe_topic_configs(admin, oldest).configs if oldest else {}
+    """Raise InputError where the retention of a topic that is there may delete what it is to get,
+    or is not reported; `oldest` is the time of the oldest of these records, ms, by target topic."""
+    described = describe_topic_configs(admin, oldest) if oldest else Described()
     for name, oldest_ms in sorted(oldest.items()):
-        kept_from = keeps_from(configs.get(name, {}))
+        if name in described.refused:
+            raise InputError(
+                f"cluster {admin.alias} does not report the retention of topic {name} "
+                f"({described.refused[name]}), which may delete the records again; grant "
+                "DESCRIBE_CONFIGS on it, or name a topic that is missing: it is made with "
+                "retention off"
+            )
+        kept_from = keeps_from(described.configs.get(name, {}))
         if kept_from is not None and oldest_ms < kept_from:
             raise InputError(
                 f"topic {name} of cluster {admin.alias} may delete the records again, since they "

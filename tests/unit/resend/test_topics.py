@@ -12,6 +12,7 @@ import yaml
 from mirrorlake.config.topology import Topology, load_topology
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.admin_configs import Described
 from mirrorlake.kafka.values import ConfigValue, TopicInfo
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.resend import topics
@@ -102,9 +103,22 @@ def test_a_topic_that_is_there_must_not_delete_what_it_gets(
 ) -> None:
     """Its brokers would, within minutes, and the command had said that all is there."""
     configs = {name: ConfigValue(value, "cluster") for name, value in own.items()}
-    described = SimpleNamespace(configs={"t": configs})
+    described = Described({"t": configs})
     monkeypatch.setattr(topics, "describe_topic_configs", lambda *_: described)
     admin = cast(ClusterAdmin, SimpleNamespace(alias="west"))
     oldest = {"t": time.time_ns() // 1_000_000 - age_ms}
     with pytest.raises(InputError, match="topic t of .* west may") if refused else nullcontext():
         check_kept(admin, oldest)
+
+
+def test_a_topic_whose_retention_is_not_reported_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It counted as one that deletes nothing."""
+    described = Described(refused={"t": "Topic authorization failed"})
+    monkeypatch.setattr(topics, "describe_topic_configs", lambda *_: described)
+    admin = cast(ClusterAdmin, SimpleNamespace(alias="west"))
+    said = r"west does not report the retention of topic t \(Topic auth.*DESCRIBE_CONFIGS"
+    with pytest.raises(InputError, match=said):
+        check_kept(admin, {"t": time.time_ns() // 1_000_000})
+    check_kept(admin, {})

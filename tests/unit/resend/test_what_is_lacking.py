@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from mirrorlake.kafka.admin_acls import NoAcls
+from mirrorlake.kafka.admin_configs import Described
 from mirrorlake.lake.changes import HISTORY_DELETED, WHOLE_LAKE, Change, MemoryLog
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.library.resend_answers import sent_answer, with_extras
@@ -31,6 +32,7 @@ STATE = {"topic": "t", "partitions": 1, "factor": 1, "configs": {}, "topic_id": 
 STATED = {**STATE, "noted_later": False, "acls": [vars(acl("t", "WRITE"))]}
 LATER = {"group_id": "g", "topic": "t", "partition": 0, "metadata": ""}
 LATER |= {"source_position": 5, "generation": 1}
+DESCRIBED = Described({"t": {}})
 FIRST_AT = datetime(2026, 3, 1, tzinfo=timezone.utc)
 
 
@@ -41,11 +43,11 @@ def restored(
     target: frozenset[Any] | NoAcls = frozenset(),
     more: Mapping[str, Any] | None = None,
     noted: Sequence[tuple[str, Change]] = (),
+    described: Described = DESCRIBED,
 ) -> tuple[Resent, bool]:
     """The answer of a restore that sent all of its records, and whether it is over: another call
     has nothing left to do."""
     monkeypatch.setattr(acls, "describe_topic_acls", lambda _admin: target)
-    described = SimpleNamespace(configs={"t": {}})
     monkeypatch.setattr(extras_of_restores, "describe_topic_configs", lambda *_: described)
     monkeypatch.setattr(extras_of_restores, "alter_topic_configs", lambda *_: {})
     monkeypatch.setattr(acls, "create_acls", lambda _admin, made: dict.fromkeys(made))
@@ -80,6 +82,17 @@ def test_rights_that_the_target_does_not_take_now(monkeypatch: pytest.MonkeyPatc
     assert not answer.complete and not over and "takes no ACLs" in answer.warnings[-1]
     answer, over = restored(monkeypatch, ACLS, [STATED])
     assert answer.complete and len(answer.acls) == 1
+
+
+def test_configs_that_the_target_does_not_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They counted as those that a restore makes a topic with, so nothing was left to be set."""
+    kept = [{**STATED, "configs": {"retention.ms": "-1", "cleanup.policy": "delete"}}]
+    silent = Described(refused={"t": "Topic authorization failed"})
+    answer, over = restored(monkeypatch, CONFIGS, kept, described=silent)
+    assert not answer.complete and not over and not answer.configs
+    assert "grant DESCRIBE_CONFIGS" in answer.warnings[-1]
+    answer, over = restored(monkeypatch, CONFIGS, kept)
+    assert answer.complete and over and len(answer.configs) == 2
 
 
 @pytest.mark.parametrize(
