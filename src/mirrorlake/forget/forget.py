@@ -202,7 +202,9 @@ def _forget(request: _Request, stage: StageFiles, held: ExitStack, finished: int
         known = request.flows.held(
             dict.fromkeys(needed.flow for needed in stood.needed), held, reasons
         )
-        stood = _snapshot(request, stage, known)
+        # Records that landed since stay: a flow that needed nothing before is not held, and may
+        # be sending them.
+        stood = _snapshot(request, stage, known)._replace(staged=stood.staged)
         counts = request.counts(stood)
     with stage.reading() as index:
         elsewhere = request.elsewhere(index)

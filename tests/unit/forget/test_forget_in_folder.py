@@ -1,5 +1,7 @@
 """`forget` in a folder, where all is mapped: neither a session nor a cluster takes part."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +12,7 @@ import mirrorlake
 from mirrorlake.errors import InputError
 from mirrorlake.forget import forget as forgetting
 from mirrorlake.forget.flows import SourceFlows
+from mirrorlake.forget.still_needed import FlowPositions
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.forgotten import finish_calls
@@ -19,6 +22,7 @@ from mirrorlake.lake.maintain import maintain
 from mirrorlake.lake.targets import note_targets
 from mirrorlake.library.internals import Internals
 from mirrorlake.offsets.generations import NotedTarget
+from mirrorlake.offsets.positions import GenerationOffset
 from mirrorlake.testing import MemoryCluster
 from tests.support.lake_rows import append, no_session, opened, run_row, staged, write_file
 
@@ -87,6 +91,29 @@ def test_what_is_not_mapped_yet_waits(file: Path) -> None:
     looked = mirrorlake.open(file).forget("orders", "offset >= 58", dry_run=True)
     assert (looked.records, looked.waiting) == (2, 6)
     assert looked.waits == [{"flow": "east->west", "why": "it is running"}]
+
+
+def test_what_lands_while_flows_are_held_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flow that needed nothing before goes on, and may be sending it; its map follows later."""
+    file = write_file(tmp_path, flows={"east->west": {}, "east->north": {}})
+    lake = opened(no_session, file)[0]
+    append(lake, "records", staged(range(60)))
+    append(lake, "offset_map", [run_row(0, 49), run_row(0, 59, flow="east->north")])
+
+    def held(self: SourceFlows, names: Iterable[str], *_: object) -> list[FlowPositions]:
+        """The target has what was staged before; then more comes."""
+        append(lake, "records", staged(range(60, 66)))
+        assert [*names] == ["east->west"]
+        (west,) = (known for known in self.by_their_maps() if known.flow == "east->west")
+        return [replace(west, committed={("orders", 0): GenerationOffset(0, 60)})]
+
+    monkeypatch.setattr(SourceFlows, "held", held)
+    monkeypatch.setattr(Internals, "spark", property(lambda _self: no_session()))
+    done = mirrorlake.open(file).forget("orders", "offset >= 48")
+    assert (done.records, done.waiting) == (2, 10)
+    assert offsets(file) == [*range(48), *range(50, 66)]
 
 
 def test_what_a_flow_that_the_file_lacks_may_have_produced_first_waits(file: Path) -> None:
