@@ -77,7 +77,9 @@ class GroupLake(MemoryLake):
     """The lake of a world: the law of translation, and the newest checkpoints."""
 
     def __init__(self, world: "World", faults: Faults) -> None:
-        super().__init__({"left_out_groups": (), "generation_begins": ()})
+        nothing = ("left_out_groups", "generation_begins", "living_targets_of")
+        passed_over = ("starts_of", "mirror_incidents", "parked_waiting")
+        super().__init__(dict.fromkeys((*nothing, *passed_over), ()))
         self._world, self._faults = world, faults
 
     def query_rows(self, name: str, frames: Frames = NONE, **args: object) -> QueryRows:
