@@ -72,7 +72,8 @@ class OneWay:
 class SharedTopic:
     """Two flows, and groups that stand at either side."""
 
-    def __init__(self, directory: Path, chance: random.Random) -> None:
+    def __init__(self, directory: Path, chance: random.Random, ran: int = 2) -> None:
+        """`ran`: how many of the flows have ever run."""
         self.chance = chance
         settings = {"policy": "identity", "provenance": "headers"}
         flows = {"east->west": settings, "west->east": settings}
@@ -86,7 +87,7 @@ class SharedTopic:
             OneWay(f"{here}->{there}", self.logs[here], self.logs[there], here[0])
             for here, there in (("east", "west"), ("west", "east"))
         ]
-        for way in self.ways:
+        for way in self.ways[:ran]:
             noted = NotedTarget(0, self.clusters[way.name[-4:]]._ids[TOPIC], "stage", (0,))
             note_targets(self.lake, way.name, {(TOPIC, TOPIC): noted})
         self.taken: list[str] = []
@@ -235,4 +236,30 @@ def test_the_first_records_of_a_flow_are_not_passed_before_they_are_mapped(
     shared.lake.reader.refresh()
     position = readable_positions({(*KEY, 0)}, sides_of(route))[(*KEY, 0)]
     shared._check(position, set(), west)
+    assert (position.offset, position.exact) == (0, False)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("at", [0, 1])
+def test_nothing_is_passed_that_a_flow_which_never_ran_would_bring(
+    tmp_path: Path, at: int, reverse: bool
+) -> None:
+    """What was born at the target lies in front of what the flow brought there, and no group of the
+    source has read it."""
+    shared = SharedTopic(tmp_path, random.Random(0), ran=1)
+    east, west = shared.logs["east"], shared.logs["west"]
+    onward, _ = shared.ways
+    west.records.append("w0")
+    east.records.append("e0")
+    onward.go_on(1)
+    shared._map(onward)
+    shared._sample(onward)
+    flow = shared.topology.flow(onward.name)
+    route = Route(flow, reverse, lake=shared.lake.reader, connections=shared.connections)
+    shared._show()
+    shared.lake.reader.refresh()
+    origin, goal = (west, east) if reverse else (east, west)
+    position = readable_positions({(*KEY, at)}, sides_of(route))[(*KEY, at)]
+    read = {record for record in origin.records[:at] if record is not None}
+    shared._check(position, read, goal)
     assert (position.offset, position.exact) == (0, False)

@@ -16,7 +16,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.failover.divergence import divergence_of
 from mirrorlake.failover.drained import Drained
-from mirrorlake.failover.left_over import left_over, warnings_of
+from mirrorlake.failover.left_over import left_over, undrained, warnings_of
 from mirrorlake.groups import logs
 from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
@@ -39,6 +39,7 @@ from mirrorlake.groups.moves import (
     documents,
     mark_synced,
     plan_moves,
+    within_logs,
 )
 from mirrorlake.groups.shared_topics import Direction, Route
 from mirrorlake.groups.sync_plan import TargetGroup
@@ -111,7 +112,9 @@ def _document(
     drained: Sequence[Drained],
     read_on: Sequence[str] = (),
 ) -> dict[str, Any]:
-    left = [*left_over(route, inventory, results, drained), *read_on]
+    # what the opposite flow lacks on the way there leaves something only where positions need it
+    needed = drained if route.reverse else drained[:1]
+    left = [*left_over(route, inventory, results, needed), *read_on]
     return {
         "flow": route.flow.name,
         "command": _word(route),
@@ -120,7 +123,7 @@ def _document(
         "origin_unreachable": inventory.gone,
         "drained": [asdict(flow_drained) for flow_drained in drained],
         "groups": documents(results),
-        "warnings": warnings_of(route, inventory),
+        "warnings": [*undrained(drained[len(needed) :]), *warnings_of(route, inventory)],
         "left": left,
         **({} if inventory.gone is None else divergence_of(route.lake, route.flow.name)),
     }
@@ -129,7 +132,7 @@ def _document(
 def _catch_up(deployment: Deployment, direction: Direction) -> list[Drained]:
     """Drain the flow, and on the way back the opposite one too, which brings records from the
     target. Where both use one name for a topic, drain it on the way there too, since positions are
-    exact by both; what it lacks then shows in the positions."""
+    exact by both."""
     drained = [_drained(deployment, direction.flow)]
     opposite, topology = opposite_name(direction.flow), deployment.connections.topology
     if opposite in topology.flows:
@@ -138,7 +141,7 @@ def _catch_up(deployment: Deployment, direction: Direction) -> list[Drained]:
         # a flow that is switched off brings nothing back, and was never meant to
         if back.settings.enabled and not back.paused and (direction.reverse or shares):
             drained.append(_drained(deployment, back))
-    return drained if direction.reverse else drained[:1]
+    return drained
 
 
 def _drained(deployment: Deployment, flow: ResolvedFlow) -> Drained:
@@ -159,11 +162,13 @@ def _planned(
     route: Route, inventory: GroupInventory, force: bool
 ) -> tuple[list[MoveResult], Mapping[str, TargetGroup]]:
     """The planned results, and the groups at the goal that they are based on. If the goal does not
-    report where a log begins, a position may lie in front of it, and consumers would skip records:
-    such a position is not moved, except by `force`."""
+    report where a log begins or ends, a position may lie in front of it or behind it, and consumers
+    would skip records: such a position is not moved, except by `force`."""
     admin = route.connections.admin(route.goal)
-    checkpoints = [standing.checkpoint for standing in inventory.standings]
-    starts = logs.starts(admin, {checkpoint.target for checkpoint in checkpoints})
+    there = logs.logs(admin, {standing.checkpoint.target for standing in inventory.standings})
+    bound = within_logs(inventory.standings, there)
+    checkpoints = [standing.checkpoint for standing in bound]
+    starts = {key: log.start for key, log in there.items()}
     names = {checkpoint.group_id for checkpoint in checkpoints}
     reported, errors = target_groups(route.connections.groups(route.goal), names, starts)
     further = further_at_target(reported, checkpoints)
@@ -173,11 +178,11 @@ def _planned(
         key: checkpoint
         for key, (checkpoint, _) in newest_checkpoints(route.lake, route.flow.name).items()
     }
-    standings = mark_synced(inventory.standings, newest, route.reverse)
+    standings = mark_synced(bound, newest, route.reverse)
     movable: list[Standing] = []
     unmoved: list[MoveResult] = []
     for standing in standings:
-        if force or standing.checkpoint.target in starts:
+        if force or standing.checkpoint.target in there:
             movable.append(standing)
         else:
             unmoved.append(MoveResult(standing, "failed", None, NOT_REPORTED))

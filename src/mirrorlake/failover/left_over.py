@@ -22,16 +22,7 @@ def left_over(
     drained: Sequence[Drained],
 ) -> list[str]:
     """What was left undone, one sentence each."""
-    left = [
-        f"flow {flow_drained.flow} was not drained: {_why(flow_drained)}"
-        for flow_drained in drained
-        if flow_drained.detail or flow_drained.missing
-    ]
-    left += [
-        f"flow {flow_drained.flow} was not drained: {sentence}"
-        for flow_drained in drained
-        for sentence in flow_drained.held
-    ]
+    left = undrained(drained)
     left += [
         f"cluster {direction.origin} did not report all its groups: {why}"
         for why in inventory.unreported
@@ -47,6 +38,20 @@ def left_over(
     left += [f"topic {topic}: {why}" for topic, why in inventory.closed.items()]
     left += _without_counterpart(direction, inventory)
     return left + [_standing_left(direction, result) for result in results if result.is_left]
+
+
+def undrained(drained: Sequence[Drained]) -> list[str]:
+    """Why flows were not drained, one sentence each."""
+    sentences = [
+        f"flow {flow_drained.flow} was not drained: {_why(flow_drained)}"
+        for flow_drained in drained
+        if flow_drained.detail or flow_drained.missing
+    ]
+    return sentences + [
+        f"flow {flow_drained.flow} was not drained: {sentence}"
+        for flow_drained in drained
+        for sentence in flow_drained.held
+    ]
 
 
 def _without_counterpart(direction: Direction, inventory: GroupInventory) -> list[str]:

@@ -17,9 +17,10 @@ from mirrorlake.groups.checkpoint_plan import (
     translated_checkpoint,
     with_outcome,
 )
+from mirrorlake.groups.readable import within
 from mirrorlake.groups.sync_plan import HAS_READ_ON, THERE, Keep, Move, TargetGroup, decide
 from mirrorlake.lake.changes import Change, ChangeOutcome
-from mirrorlake.offsets.positions import Committed, Translated
+from mirrorlake.offsets.positions import Committed, LogEnds, TopicAndPartition, Translated
 
 KIND = "group"
 FAILBACK = "failback"
@@ -37,8 +38,8 @@ class Standing:
     """One group on one partition: its position at the origin and the equivalent one at the goal.
 
     `again` is the most offsets that a consumer may read twice. `since` is when the position was
-    seen, None for now. `gone`, `past` and `cut` are those of `Translated`. The `reason` of the
-    checkpoint has whatever else is known of the position.
+    seen, None for now. `gone`, `past`, `cut` and `ahead` are those of `Translated`. The `reason` of
+    the checkpoint has whatever else is known of the position.
     """
 
     checkpoint: Checkpoint
@@ -48,6 +49,7 @@ class Standing:
     gone: int = 0
     past: int | None = None
     cut: int = 0
+    ahead: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -173,8 +175,46 @@ def standing_by_checkpoint(
 def _standing(
     checkpoint: Checkpoint, translated: Translated, again: int, since: datetime | None = None
 ) -> Standing:
-    gone, past, cut = translated.gone, translated.past, translated.cut
-    return Standing(checkpoint, translated.exact, again, since, gone=gone, past=past, cut=cut)
+    return Standing(
+        checkpoint,
+        translated.exact,
+        again,
+        since,
+        gone=translated.gone,
+        past=translated.past,
+        cut=translated.cut,
+        ahead=translated.ahead,
+    )
+
+
+def within_logs(
+    standings: Sequence[Standing], logs: Mapping[TopicAndPartition, LogEnds]
+) -> list[Standing]:
+    """Bound standings to the logs that the goal has now, as far as these are known: when the
+    positions were translated the goal may not have reported them, or they were others."""
+    return [
+        standing if log is None else _within(standing, log)
+        for standing in standings
+        for log in [logs.get(standing.checkpoint.target)]
+    ]
+
+
+def _within(standing: Standing, log: LogEnds) -> Standing:
+    checkpoint = standing.checkpoint
+    at = Translated(
+        *checkpoint.target,
+        checkpoint.target_position,
+        standing.exact,
+        ahead=standing.ahead,
+        gone=standing.gone,
+        past=standing.past,
+        cut=standing.cut,
+    )
+    there = within(at, log)
+    if there == at:
+        return standing
+    moved = replace(checkpoint, target_position=there.offset, reason=inexact_reason(there))
+    return replace(standing, checkpoint=moved, gone=there.gone, cut=there.cut)
 
 
 def plan_moves(

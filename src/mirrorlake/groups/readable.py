@@ -62,7 +62,7 @@ def bounded(translated: Mapping[Key, Translated], sides: Sides) -> dict[Key, Tra
     places = {(position.topic, position.partition) for position in translated.values()}
     logs = sides.goal_logs(places) if places else {}
     return {
-        key: _bounded(position, logs.get((position.topic, position.partition)))
+        key: within(position, logs.get((position.topic, position.partition)))
         for key, position in translated.items()
     }
 
@@ -87,7 +87,8 @@ def _behind_all(
     }
 
 
-def _bounded(position: Translated, log: LogEnds | None) -> Translated:
+def within(position: Translated, log: LogEnds | None) -> Translated:
+    """Bound a position at the goal to its log there, if that is known."""
     if log is None:
         return position
     if position.offset < log.start:
@@ -99,7 +100,7 @@ def _bounded(position: Translated, log: LogEnds | None) -> Translated:
             gone=position.gone + (log.start - position.offset if position.ahead else 0),
         )
     if position.offset > log.end:
-        return replace(position, offset=log.end, cut=position.offset - log.end)
+        return replace(position, offset=log.end, cut=position.cut + position.offset - log.end)
     return position
 
 

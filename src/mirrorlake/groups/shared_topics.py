@@ -45,8 +45,9 @@ def joined(
     way: Direction,
     translated: Mapping[TopicPartitionOffset, Translated],
 ) -> dict[TopicPartitionOffset, Translated]:
-    """Extend a flow's translations to records of the opposite flow in the same topics. Unmapped
-    records are looked for last, since both flows go on meanwhile."""
+    """Extend a flow's translations to records of the opposite flow in the same topics; of a
+    partition that this one has never seen, nothing counts as read there. Unmapped records are
+    looked for last, since both flows go on meanwhile."""
     name = opposite_name(way.flow)
     opposite = topology.flow(name) if name in topology.flows else None
     shared = {
@@ -62,13 +63,17 @@ def joined(
     pairs = {
         key: SharedPosition(*((other, position) if way.reverse else (position, other)))
         for key, position in shared.items()
-        if (other := others.get(key)) is not None
-        and other.topic == position.topic
+        if (other := others.get(key, _unseen(position))).topic == position.topic
         and (other.mapped or brings)
     }
     clear = _clear(lake, way, pairs)
     ways = {key: pair.joined(shared[key], key in clear) for key, pair in pairs.items()}
     return {**translated, **ways}
+
+
+def _unseen(position: Translated) -> Translated:
+    """How a flow translates a position of a partition that it has never seen."""
+    return Translated(position.topic, position.partition, 0, exact=False, ahead=False, mapped=False)
 
 
 def _is_shared(way: Direction, opposite: ResolvedFlow, origin_topic: str, goal_topic: str) -> bool:

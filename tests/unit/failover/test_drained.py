@@ -59,4 +59,20 @@ def test_who_shares_names_with_it_is_brought_up_too(
     told = failover._catch_up(deployment, Direction(topology.flow(FLOW), reverse))
     both = reverse or policy == "identity"
     assert brought == ([FLOW, "west->east"] if both else [FLOW])
-    assert [one.flow for one in told] == (brought if reverse else [FLOW])
+    assert [one.flow for one in told] == brought
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_what_the_opposite_flow_lacks_is_named(reverse: bool) -> None:
+    """On the way there it leaves something only where a position is not exact for it."""
+    lake = SimpleNamespace(query_rows=lambda *_, **__: ())
+    ends = ("west", "east") if reverse else ("east", "west")
+    route: Any = SimpleNamespace(
+        flow=SimpleNamespace(name=FLOW), lake=lake, reverse=reverse, origin=ends[0], goal=ends[1]
+    )
+    drained = [Drained(FLOW, True), Drained("west->east", False, detail="east is away")]
+    told = failover._document(route, GroupInventory(()), [], drained)
+    sentences = ["flow west->east was not drained: east is away"]
+    named = (told["warnings"], told["left"])
+    assert named == (([], sentences) if reverse else (sentences, []))
+    assert told["complete"] is not reverse and len(told["drained"]) == 2

@@ -1,7 +1,7 @@
 """A group that reads on at the origin while the lease of who moves groups is waited for is moved to
 where it stands by then, and not to where it had stood."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ import pytest
 from mirrorlake.config.topology import load_topology
 from mirrorlake.failover import failover
 from mirrorlake.failover.failover import MoveOptions, move_groups
-from mirrorlake.groups import logs
 from mirrorlake.groups.inventory import GroupInventory
 from mirrorlake.groups.moves import standing_of
 from mirrorlake.groups.shared_topics import Direction
@@ -49,7 +48,10 @@ def test_it_is_moved_to_where_it_stands_by_then(
     """What it reads behind that no move could have known of: then it is not said to be where it
     should be."""
     topology = load_topology(write_file(tmp_path))
-    clusters = {alias: MemoryCluster(alias) for alias in ("east", "west")}
+    clusters = {
+        "east": MemoryCluster("east", {"orders": [99]}),
+        "west": MemoryCluster("west", {"east.orders": [99]}),
+    }
     connections, goal = Connections(topology, clusters), Groups()
     direction = Direction(topology.flow(FLOW), reverse)
     places = [("orders", 0), ("east.orders", 0)]
@@ -65,9 +67,6 @@ def test_it_is_moved_to_where_it_stands_by_then(
         there = Translated(*at_goal, now, exact=True)
         return GroupInventory((standing_of(("billing", *at_origin), Committed(now), there),))
 
-    def starts(_admin: object, asked: Collection[TopicAndPartition]) -> dict[object, int]:
-        return dict.fromkeys(asked, 0)
-
     @contextmanager
     def waited(*_: object) -> Iterator[list[str]]:
         committed[0] = 9
@@ -77,7 +76,6 @@ def test_it_is_moved_to_where_it_stands_by_then(
     monkeypatch.setattr(failover, "newest_checkpoints", lambda *_: {})
     monkeypatch.setattr(failover, "append_checkpoints", lambda *_, **__: None)
     monkeypatch.setattr(failover, "sole_mover", waited)
-    monkeypatch.setattr(logs, "starts", starts)
     lake, log = MemoryLake({"open_incidents_of": []}), MemoryLog()
     done = move_groups(Deployment(lake, connections, log), direction, MoveOptions(drain=False))
     assert done["warnings"][:1] == ["another host"]
