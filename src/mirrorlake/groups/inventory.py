@@ -60,7 +60,9 @@ class GroupInventory:
     unselected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def take_inventory(route: Route, named: Sequence[str] | None, gone: str | None) -> GroupInventory:
+def take_inventory(
+    route: Route, named: Sequence[str] | None, gone: str | None, moves: bool = True
+) -> GroupInventory:
     """Where groups stand now.
 
     Args:
@@ -68,6 +70,7 @@ def take_inventory(route: Route, named: Sequence[str] | None, gone: str | None) 
         named: only these groups; None for all that the flow mirrors.
         gone: why the flow's source does not answer (`why_unreachable`); the last checkpoints are
             then read instead.
+        moves: groups are moved by it, so that the flow's target has to say which topics it has.
 
     Raises:
         InputError: a named group is not known there.
@@ -78,7 +81,7 @@ def take_inventory(route: Route, named: Sequence[str] | None, gone: str | None) 
     else:
         inventory = _by_cluster(route, named)
     topics = _source_topics(inventory, route.reverse)
-    closed = closed_targets(route.lake, route.connections, route.flow)
+    closed = closed_targets(route.lake, route.connections, route.flow, moves)
     if gone is None:
         source = route.connections.admin(route.flow.source)
         closed |= closed_sources(route.lake, source, route.flow, topics)
@@ -239,14 +242,16 @@ def _not_moved(route: Route, listing: Listing, others: Mapping[str, str]) -> dic
     reasons = {
         group: why for group, why in others.items() if not group or selects_group(settings, group)
     }
-    if not route.reverse:
-        left_out = [
-            group for group in listing.states.keys() - others.keys() if leaves_out(settings, group)
-        ]
-        reported = positions_or_errors(route.connections.groups(route.origin), left_out)
-        for group, positions in reported.positions.items():
-            if _mirrors(route, {topic for topic, _ in positions}):
-                reasons[group] = EXCLUDED
+    left_out = [
+        group for group in listing.states.keys() - others.keys() if leaves_out(settings, group)
+    ]
+    reported = positions_or_errors(route.connections.groups(route.origin), left_out)
+    mirrors = _mirrors(
+        route, {topic for positions in reported.positions.values() for topic, _ in positions}
+    )
+    for group, positions in reported.positions.items():
+        if any(topic in mirrors for topic, _ in positions):
+            reasons[group] = EXCLUDED
     return dict(sorted(reasons.items()))
 
 

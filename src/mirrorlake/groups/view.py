@@ -31,7 +31,7 @@ def read_groups(route: Route, named: Sequence[str] | None) -> dict[str, Any]:
     What only an unreachable cluster could report is null. Raises InputError for an unknown group.
     """
     lake, flow, connections = route.lake, route.flow, route.connections
-    inventory = take_inventory(route, named, why_unreachable(route))
+    inventory = take_inventory(route, named, why_unreachable(route), moves=False)
     checkpoints = [standing.checkpoint for standing in inventory.standings]
     known, silent = _target(route, sorted({checkpoint.group_id for checkpoint in checkpoints}))
     if not inventory.gone:

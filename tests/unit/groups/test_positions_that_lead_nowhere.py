@@ -12,12 +12,21 @@ import pytest
 from mirrorlake.config.topology import load_topology
 from mirrorlake.failover.left_over import left_over, warnings_of
 from mirrorlake.groups import inventory, view
-from mirrorlake.groups.checkpoint_plan import GONE, NOWHERE, OVER, Checkpoint, GroupPartition
+from mirrorlake.groups.checkpoint_plan import (
+    EXCLUDED,
+    GONE,
+    NOWHERE,
+    OVER,
+    Checkpoint,
+    GroupPartition,
+)
 from mirrorlake.groups.moves import NOT_REPORTED, Standing
+from mirrorlake.groups.shared_topics import Route
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.offsets.generations import SourceGenerations
 from mirrorlake.offsets.positions import Translated
-from mirrorlake.testing import MemoryCluster
+from mirrorlake.testing import MemoryCluster, MemoryLake
 from tests.support.group_turns import Goal, row
 from tests.support.lake_rows import FLOW, write_file
 
@@ -101,6 +110,27 @@ def test_a_named_group_that_does_not_stand_in_the_flows_topics_is_named(
     assert not any(NOWHERE in line for line in warnings_of(route, found))
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_group_that_the_settings_leave_out_is_named_both_ways(
+    tmp_path: Path, reverse: bool
+) -> None:
+    """It may have been moved by its name, and would stay there when all others go back."""
+    out = {"topics": ["orders"], "groups_exclude": ["billing", "other"]}
+    topology = load_topology(write_file(tmp_path, flows={FLOW: out}))
+    topics = ("orders", "east.orders")
+    clusters: Any = {
+        alias: MemoryCluster(alias, {topic: [20]})
+        for alias, topic in zip(("east", "west"), topics, strict=True)
+    }
+    connections = Connections(topology, clusters)
+    where = topics[reverse]
+    there: Any = Goal([("billing", where, 0), ("other", "payments", 0), ("alice", where, 0)], 10)
+    connections._groups["west" if reverse else "east"] = there
+    lake: Any = MemoryLake({"living_targets_of": ()})
+    route = Route(topology.flow(FLOW), reverse, lake=lake, connections=connections)
+    assert inventory._not_moved(route, there.listing(), {}) == {"billing": EXCLUDED}
+
+
 def test_no_position_is_exact_of_which_the_target_says_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,7 +138,7 @@ def test_no_position_is_exact_of_which_the_target_says_nothing(
     and `failover` leaves such a one."""
     standings = tuple(Standing(row(("alice", "orders", number)), True, 0) for number in (0, 1))
     found = inventory.GroupInventory(standings)
-    monkeypatch.setattr(view, "take_inventory", lambda *_: found)
+    monkeypatch.setattr(view, "take_inventory", lambda *_, **__: found)
     monkeypatch.setattr(view, "newest_checkpoints", lambda *_: {})
     nothing = SimpleNamespace(listing=lambda: Listing({}), positions=lambda _: GroupPositions({}))
     clusters = {
