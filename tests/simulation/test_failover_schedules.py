@@ -19,6 +19,7 @@ from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.groups.turns import GroupTurns
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.other_logs import OtherLogs
 from mirrorlake.lake.targets import note_targets
 from mirrorlake.landing.generations import begin_generations
 from mirrorlake.landing.source_comparison import TopicGeneration
@@ -103,6 +104,10 @@ class MovedFlow(Running):
 
     def generations(self) -> Any:
         return tuple(log.generation for log in self.logs.values())
+
+    def other_logs(self) -> OtherLogs:
+        back = {key: log.cuts[log.life] for key, log in self.logs.items() if log.waits}
+        return OtherLogs("east", frozenset(), back)
 
     def reached(self, keys: Any) -> Any:
         reached = {}

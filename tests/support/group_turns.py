@@ -13,6 +13,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.lake.changes import MemoryLog
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.other_logs import OtherLogs
 from mirrorlake.lake.reader import Frames, QueryRows
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 from mirrorlake.testing import MemoryCluster, MemoryLake
@@ -57,6 +58,7 @@ class Running:
     def __init__(self, generation: int = 0, target_generation: int = 0) -> None:
         self.landed, self.target = generation, target_generation
         self.again: set[str] = set()
+        self.back: dict[TopicAndPartition, int] = {}
         self.lost = self.passed = 0
 
     def mirrors(self, _: str) -> bool:
@@ -71,8 +73,8 @@ class Running:
     def passes_over(self) -> int:
         return self.passed
 
-    def made_again(self) -> set[str]:
-        return self.again
+    def other_logs(self) -> OtherLogs:
+        return OtherLogs("east", frozenset(self.again), dict(self.back))
 
     def generation(self, _: TopicAndPartition) -> int:
         return self.landed

@@ -16,6 +16,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.other_logs import OtherLogs
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
 from mirrorlake.offsets.positions import TopicAndPartition
 from tests.support.replication import FLOW
@@ -46,8 +47,8 @@ class NotRunning:
     def passes_over(self) -> int:
         return 0
 
-    def made_again(self) -> frozenset[str]:
-        return frozenset()
+    def other_logs(self) -> OtherLogs:
+        return OtherLogs("east", frozenset(), {})
 
     def generation(self, _key: TopicAndPartition) -> int:
         return self.landed

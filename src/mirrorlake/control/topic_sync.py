@@ -137,7 +137,7 @@ class TargetTopics:
         was made again: the new source topic's retention may delete what the mirror holds, and a new
         target topic may not be ours."""
         with self._use:
-            made_again = self._event_log.incidents.made_again(self.flow.name)
+            made_again = self._event_log.incidents.other_logs(self.flow.name).topics
             return self.generations.stopped | self.generations.waiting.keys() | made_again
 
     def _made_again(self, topics: Set[str]) -> set[str]:

@@ -117,16 +117,20 @@ class Checkpointing:
         return changed
 
     def _changed(self, reported: GroupPositions) -> list[Checkpoint]:
-        """The rows to write. A position in a topic that was made again lies in another log than the
-        map's, until an operator lets a new generation begin."""
+        """The rows to write. A position in a topic that was made again, or behind where a log went
+        back, lies in another log than the map's, until an operator lets a new generation begin."""
         by_group, running = reported.positions, self._newest.running
-        topics = self._split.topics(by_group) - running.made_again()
+        others = running.other_logs()
+        topics = self._split.topics(by_group) - others.topics
         mirrored = frozenset(topic for topic in topics if running.mirrors(topic))
-        self._newest.begin_generations(self._split.split(by_group, mirrored).places)
+        places = self._split.split(by_group, mirrored, others.since).places
+        self._newest.begin_generations(places)
         newest = self._newest.known()
         # Read before the translation: rows of a generation that ends meanwhile are discarded.
         generations = self._newest.generations(mirrored | self._newest.topics)
-        committed, _, elsewhere = self._split.split(by_group, mirrored & generations.keys())
+        committed, _, elsewhere = self._split.split(
+            by_group, mirrored & generations.keys(), others.since
+        )
         self._committed = committed
         all_reported = by_group.keys() - reported.errors.keys()
         other = self._passed_over.changed()

@@ -1,8 +1,9 @@
 """What consumer groups need to know of their flow, which runs in a thread of its own."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from mirrorlake.lake.other_logs import OtherLogs
 from mirrorlake.offsets.positions import Reached, TopicAndPartition
 
 
@@ -18,9 +19,9 @@ class RunningFlow(Protocol):
         """Whether a topic must not be mirrored, or its mirror cannot have its name: no group is
         moved there."""
 
-    def made_again(self) -> Set[str]:
-        """Topics that were made again at the source, and wait for an operator or were stopped by
-        one: positions there are of a log of which nothing is landed."""
+    def other_logs(self) -> OtherLogs:
+        """The logs at the source that are not the mirrored ones, and wait for an operator or were
+        stopped by one: positions in them are of a log of which nothing is landed."""
 
     def generation(self, key: TopicAndPartition) -> int:
         """In which generation of its topic a partition is landed now."""

@@ -1,5 +1,5 @@
-"""Positions of groups split into those that a flow mirrors and others, once for each answer that
-differs from the one before. Pure."""
+"""Positions of groups split into those in logs that a flow mirrors and others, once for each answer
+that differs from the one before. Pure."""
 
 from collections.abc import Mapping, Set
 from typing import NamedTuple
@@ -12,7 +12,7 @@ PositionsOfGroups = Mapping[str, Mapping[TopicAndPartition, Committed]]
 
 
 class Split(NamedTuple):
-    """Positions in the given topics, their partitions, and the keys of all other positions."""
+    """Positions in mirrored logs, their partitions, and the keys of all other positions."""
 
     committed: Mapping[GroupPartition, Committed]
     places: Set[TopicAndPartition]
@@ -26,7 +26,7 @@ class SplitPositions:
     def __init__(self) -> None:
         self._last: PositionsOfGroups | None = None
         self._topics: frozenset[str] = frozenset()
-        self._within: Set[str] = frozenset()
+        self._within: tuple[Set[str], Mapping[TopicAndPartition, int]] = frozenset(), {}
         self._split: Split | None = None
 
     def topics(self, reported: PositionsOfGroups) -> frozenset[str]:
@@ -36,17 +36,27 @@ class SplitPositions:
             self._topics = frozenset(key[0] for positions in reported.values() for key in positions)
         return self._topics
 
-    def split(self, reported: PositionsOfGroups, topics: Set[str]) -> Split:
-        """Split positions by whether they are in these topics."""
+    def split(
+        self,
+        reported: PositionsOfGroups,
+        topics: Set[str],
+        since: Mapping[TopicAndPartition, int],
+    ) -> Split:
+        """Split positions by whether they are in these topics, and not behind the offset since
+        which the log of their partition is another one."""
         self.topics(reported)
-        if self._split is None or topics != self._within:
+        if self._split is None or (topics, since) != self._within:
             everything = {
                 (group, *place): position
                 for group, positions in reported.items()
                 for place, position in positions.items()
             }
-            committed = {key: at for key, at in everything.items() if key[1] in topics}
+            committed = {
+                key: at
+                for key, at in everything.items()
+                if key[1] in topics and at.offset <= since.get(key[1:], at.offset)
+            }
             places = frozenset(key[1:] for key in committed)
-            self._within = topics
+            self._within = topics, since
             self._split = Split(committed, places, everything.keys() - committed.keys())
         return self._split

@@ -10,7 +10,7 @@ from mirrorlake.errors import ContentDiffers, MirrorlakeError, ReplicationError,
 from mirrorlake.lake.decisions import Decided, decided_of
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.other_logs import other_logs
+from mirrorlake.lake.other_logs import OtherLogs, noted_logs, other_logs
 from mirrorlake.lake.reader import Frame, QueryRows
 from mirrorlake.lake.rising_times import next_time
 from mirrorlake.lake.targets import LivingMirror
@@ -65,11 +65,12 @@ class Incidents:
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         self._use = threading.RLock()
-        self._seen: frozenset[IncidentKey] = frozenset()  # what was open when last read
+        #: What was open when last read, and the first offset of each.
+        self._seen: Mapping[IncidentKey, int | None] = {}
         self._asked = False  # whether the lake was ever read
-        #: By flow: the topics with an open incident when its stopped topics were last read, and
-        #: those stopped topics.
-        self._made_again: dict[str, tuple[set[str], set[str]]] = {}
+        #: By source: the logs that waited when the lake was last asked for those that wait or were
+        #: stopped, and its answer.
+        self._other_logs: dict[str, tuple[OtherLogs, OtherLogs]] = {}
 
     def open(self, flow: str, kind: str, error: MirrorlakeError) -> None:
         """Record an incident, unless one of the same kind, topic, partition and generations (source
@@ -101,7 +102,7 @@ class Incidents:
                 now = next_time(self._lake.reader, "newest_incident")
                 rows_now = [row | {"at": now} for row in fresh]
                 self._lake.append("incidents", rows_of("incidents", rows_now))
-            self._seen |= set(map(key_of, fresh))
+            self._seen = {**self._seen, **_first_offsets(fresh)}
 
     def note(self, incidents: Iterable[Incident], resolution: str) -> None:
         """Record incidents that are already decided, in one commit."""
@@ -127,17 +128,25 @@ class Incidents:
         """The kinds of a flow's open incidents."""
         return {key.kind for key in self._open_keys() if key.flow == flow}
 
-    def made_again(self, flow: str) -> set[str]:
-        """The source topics of a flow that were made again and wait for a decision, or were stopped
-        by one. As of this process's last reading of incidents; if it never read them, it does so
-        now."""
-        known = self._seen if self._asked else self._open_keys()
-        waiting = {key.topic or "" for key in known if key[:2] == (flow, "topic_recreated")}
-        before, stopped = self._made_again.get(flow, (None, set[str]()))
+    def other_logs(self, flow: str) -> OtherLogs:
+        """What waits for a decision, or was stopped by one, about the logs at the source of a flow.
+        As of this process's last reading of incidents; if it never read them, it does so now."""
+        if not self._asked:
+            self._open_rows()
+        alias = flow.partition("->")[0]
+        waiting = noted_logs(
+            alias,
+            (
+                {**key._asdict(), "first_offset": first}
+                for key, first in self._seen.items()
+                if key.flow.partition("->")[0] == alias
+            ),
+        )
+        before, known = self._other_logs.get(alias, (None, waiting))
         if before != waiting:  # at the start, and when something was decided
-            stopped = set(other_logs(self._lake.now, flow).topics - waiting)
-            self._made_again[flow] = waiting, stopped
-        return waiting | stopped
+            known = other_logs(self._lake.now, flow)
+            self._other_logs[alias] = waiting, known
+        return waiting.joined(known)
 
     def open_counts(self) -> Mapping[str, int]:
         """How many incidents of each flow are open, as far as this process knows; the lake is not
@@ -166,7 +175,7 @@ class Incidents:
             rows = [(*key, behind) for key in settled]
             frames = {"settled": Frame(_SETTLED, rows)}
             self._lake.change("settle_incidents", frames, resolution=resolution)
-            self._seen -= settled
+            self._seen = {key: at for key, at in self._seen.items() if key not in settled}
 
     def refused(self, flow: str) -> list[WaitingPartition]:
         """Partitions that stopped at a record, or for a lost position, without a decision yet."""
@@ -189,7 +198,7 @@ class Incidents:
     def _open_rows(self) -> QueryRows:
         rows = self._lake.ask_table("open_incidents")
         self._asked = True
-        self._seen = frozenset(map(key_of, rows))
+        self._seen = _first_offsets(rows)
         return rows
 
 
@@ -198,6 +207,10 @@ def key_of(row: Mapping[str, Any]) -> IncidentKey:
     return IncidentKey(
         row["flow"], row["kind"], row["topic"], row["partition"], row["generation"] or 0
     )
+
+
+def _first_offsets(rows: Iterable[Mapping[str, Any]]) -> dict[IncidentKey, int | None]:
+    return {key_of(row): row["first_offset"] for row in rows}
 
 
 def _dedup_key(row: Mapping[str, Any], named: bool) -> tuple[object, ...]:

@@ -1,8 +1,9 @@
 """Positions at the source of a flow that belong to another log than the one in its map, as far as
 the lake knows: landing reports that some seconds after it happened, or when it begins."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.source_generations import source_generations
@@ -35,14 +36,23 @@ class OtherLogs:
         first = self.since.get((topic, partition), offset)
         return f"{topic}-{partition}: {went_back(self.alias, first)}" if offset > first else None
 
+    def joined(self, others: "OtherLogs") -> "OtherLogs":
+        """These and others of the same source."""
+        first = {key: min(at, self.since.get(key, at)) for key, at in others.since.items()}
+        return OtherLogs(self.alias, self.topics | others.topics, {**self.since, **first})
+
 
 def other_logs(lake: Reader, flow: str) -> OtherLogs:
     """The other logs at the source of a flow, by the flow's name."""
     alias = flow.partition("->")[0]
+    rows = lake.query_rows("source_decisions", source_cluster=alias, prefix=f"{alias}->")
+    return noted_logs(alias, (row for row in rows if row["open"] or row["resolution"] == "stop"))
+
+
+def noted_logs(alias: str, incidents: Iterable[Mapping[str, Any]]) -> OtherLogs:
+    """The other logs at a source by incidents that are open or stopped."""
     topics, since = set[str](), dict[TopicAndPartition, int]()
-    for row in lake.query_rows("source_decisions", source_cluster=alias, prefix=f"{alias}->"):
-        if not (row["open"] or row["resolution"] == "stop"):
-            continue
+    for row in incidents:
         if row["kind"] == "topic_recreated":
             topics.add(row["topic"])
         elif row["kind"] == "source_rewound":

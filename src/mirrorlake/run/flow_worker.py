@@ -19,6 +19,7 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.lake.lease import AnyLease, taken_over
 from mirrorlake.lake.map_store import LakeMap
+from mirrorlake.lake.other_logs import OtherLogs
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.landing.worker import LandingWorker
@@ -144,9 +145,10 @@ class FlowWorker:
         """How many times the flow began anew, or parked records."""
         return self._passes_over
 
-    def made_again(self) -> set[str]:
-        """Source topics that were made again and wait for an operator, or that one has stopped."""
-        return self._event_log.incidents.made_again(self.flow.name)
+    def other_logs(self) -> OtherLogs:
+        """The logs at the source that are not the mirrored ones, and wait for an operator or were
+        stopped by one."""
+        return self._event_log.incidents.other_logs(self.flow.name)
 
     def generation(self, key: TopicAndPartition) -> int:
         """The generation of its topic in which a partition is landed now."""

@@ -15,6 +15,7 @@ from mirrorlake.kafka.admin_configs import Described
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import MemoryLog
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.other_logs import OtherLogs
 from mirrorlake.testing import MemoryCluster, MemoryLake
 from tests.support.lake_rows import FLOW, write_file
 
@@ -49,7 +50,7 @@ def kept_alike_of(tmp_path: Path) -> kept_alike.KeptAlike:
     nothing = lambda *_, **__: {}  # noqa: E731
     event_log: Any = MemoryLog()
     event_log.states = SimpleNamespace(note=nothing, note_acls=nothing, newest=nothing)
-    event_log.incidents = SimpleNamespace(made_again=lambda *_: set())
+    event_log.incidents = SimpleNamespace(other_logs=lambda *_: OtherLogs("east", frozenset(), {}))
     lake = MemoryLake()
     lake.answers["target_generations_of"] = []
     deployment = Deployment(lake, Connections(topology, clusters), event_log)

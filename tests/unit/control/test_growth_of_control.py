@@ -29,6 +29,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl, ConfigValue
 from mirrorlake.lake.changes import Change, MemoryLog
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.other_logs import OtherLogs
 from mirrorlake.lake.states import States
 from mirrorlake.lake.topic_states import TopicState, applying_acls
 from mirrorlake.offsets.generations import NotedTarget, TargetDecision
@@ -307,7 +308,7 @@ class Control:
         event_log: Any = MemoryLog()
         event_log.states = known_states(0)
         event_log.incidents = SimpleNamespace(
-            made_again=lambda *_: set(),
+            other_logs=lambda *_: OtherLogs("east", frozenset(), {}),
             open_all=lambda *_: None,
             close_except=lambda *_: None,
             settle_all=lambda *_: None,

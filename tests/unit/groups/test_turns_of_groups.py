@@ -152,6 +152,23 @@ def test_a_position_in_a_topic_that_was_made_again_waits_for_a_decision(tmp_path
     assert [row.group_id for row in turn.groups.source.checkpoint()] == ["alice"]
 
 
+def test_a_position_behind_where_a_log_went_back_waits_for_a_decision(tmp_path: Path) -> None:
+    """The map leads to where records of the log before are."""
+    turn = Watching(tmp_path, ALICE, BOB)
+    turn.flow.back = {ALICE[1:]: 14}
+    turn.all_stand_at(15)
+    assert [row.group_id for row in turn.groups.source.checkpoint()] == ["bob"]
+    known = turn.groups.source._newest.known()[ALICE]
+    assert (known.source_position, known.is_gone) == (10, False)
+    assert synced(turn) == [("alice", True, None), ("bob", True, None)]
+    assert sorted(turn.moved) == [("alice", ALICE[1:], 10), ("bob", BOB[1:], 15)]
+    turn.all_stand_at(14)  # up to there it is the log that was mirrored
+    assert len(turn.groups.source.checkpoint()) == 2
+    turn.all_stand_at(15)
+    turn.flow.back = {}
+    assert len(turn.groups.source.checkpoint()) == 2
+
+
 def test_a_mirror_whose_leader_is_silent_is_not_called_gone(tmp_path: Path) -> None:
     """Alice's is silent, and Bob's is not there: neither group is moved, and each is moved once its
     mirror is there and answers."""

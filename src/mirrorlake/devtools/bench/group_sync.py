@@ -18,6 +18,7 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
+from mirrorlake.lake.other_logs import OtherLogs
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
 from mirrorlake.offsets.positions import Committed, Reached, TopicAndPartition
 from mirrorlake.produce.report import SEGMENT
@@ -135,8 +136,8 @@ class _Mapped:
     def passes_over(self) -> int:
         return 0
 
-    def made_again(self) -> frozenset[str]:
-        return frozenset()
+    def other_logs(self) -> OtherLogs:
+        return OtherLogs("east", frozenset(), {})
 
     def generation(self, _key: TopicAndPartition) -> int:
         return 0
