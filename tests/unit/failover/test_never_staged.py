@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mirrorlake.failover.divergence import divergence_of
+from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from tests.support.lake_rows import FLOW, ago, append, no_session, opened, sample, write_file
 
@@ -68,4 +69,50 @@ def test_of_a_flow_that_no_process_has_run_for_long(lake: Lake) -> None:
 
 def test_not_of_what_was_staged_since(lake: Lake) -> None:
     append(lake, "positions", [sample(120, 80, 100, **UNSTAGED), sample(60, 100, 100)])
+    assert told(lake) == []
+
+
+def replaced(kind: str, **more: object) -> dict[str, object]:
+    """An incident about a log of the source that another one has replaced."""
+    where = {"flow": FLOW, "kind": kind, "topic": "orders", "at": ago(300), "detail": "replaced"}
+    return {**where, "generation": 0, **more}
+
+
+AGAIN, BACK = replaced("topic_recreated"), replaced("source_rewound", partition=0, first_offset=60)
+STOPPED = {"resolved_at": ago(200), "resolution": "stop"}
+DECIDED = {"resolved_at": ago(200), "resolution": "new-generation"}
+
+
+@pytest.mark.parametrize(
+    ("incident", "first"),
+    [
+        (AGAIN, 0),
+        ({**AGAIN, **STOPPED}, 0),
+        ({**AGAIN, "flow": "east->north"}, 0),
+        ({**AGAIN, **DECIDED}, None),
+        ({**AGAIN, "flow": "north->west"}, None),
+        ({**AGAIN, "topic": "payments"}, None),
+        (BACK, 60),
+        ({**BACK, **STOPPED}, 60),
+        ({**BACK, "first_offset": 70}, None),
+        ({**BACK, **DECIDED}, None),
+        ({**BACK, "partition": 1}, None),
+    ],
+)
+def test_of_a_log_that_took_the_place_of_the_staged_one(
+    lake: Lake, incident: dict[str, object], first: int | None
+) -> None:
+    """It ends in front of where the stage ends, and none of it is staged."""
+    append(lake, "positions", [sample(60, 100, 70, staged_end=100)])
+    append(lake, "incidents", [incident])
+    assert told(lake) == ([] if first is None else [(0, first, 69)])
+
+
+def test_not_of_one_whose_generation_has_begun_since(lake: Lake) -> None:
+    append(lake, "positions", [sample(60, 70, 70, staged_end=70, generation=1)])
+    append(lake, "incidents", [{**BACK, **STOPPED}])
+    assert told(lake) == [(0, 60, 69)]
+    begun: dict[str, object] = {"source_cluster": "east", "topic": "orders", "partition": 0}
+    begun |= {"generation": 1, "first_offset": 60, "topic_id": "", "started_at": ago(100)}
+    lake.append("generations", rows_of("generations", [begun]))
     assert told(lake) == []
