@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import KafkaError
 from deltalake.exceptions import DeltaError
 
-from mirrorlake.groups import readable
+from mirrorlake.groups import moves, readable
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
 from mirrorlake.landing import checkpoints, worker
 from mirrorlake.landing import plan as landing_plan
@@ -185,7 +185,8 @@ def groups_go_where_their_records_were(patch: Patch) -> None:
 
 def groups_go_where_the_map_leads(patch: Patch) -> None:
     """Whether or not the record is still there."""
-    patch.setattr(readable, "_bounded", lambda item, log: item)
+    for module in (readable, moves):
+        patch.setattr(module, "within", lambda item, log: item)
 
 
 def queries_are_marked_behind_their_plans(patch: Patch) -> None:
