@@ -17,6 +17,7 @@ from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.owners import OWNER_NUMBERS
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.lake.place import FolderPlace
 
 
 @pytest.fixture
@@ -154,3 +155,36 @@ def test_columns_that_rows_lack_are_null_and_those_that_the_table_lacks_are_adde
     tables.append("changes", rows.set_column(rows.column_names.index("at"), "at", at))
     (row,) = lake.spark.read.format("delta").load(f"{old}/changes").collect()
     assert (row["flow"], row["policy"], row["before"]) == ("a->b", "p", None)
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["in time", "into the past"])
+def test_a_late_answer_to_an_append_that_others_have_joined_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_late: bool
+) -> None:
+    """Its file is no longer one of the table, and its rows are. Committed once more, they would be
+    there twice, until the file of the second commit is deleted as one that was joined. A commit
+    that comes into the past, where the log was cleaned up, is made again."""
+    tables, other = PathTables(tmp_path), PathTables(tmp_path)
+    tables.create("latency")
+    for number in range(3):
+        tables.append("latency", _rows(number))
+    create = FolderPlace.create
+
+    def upkeep() -> None:
+        other.append("latency", _rows(8))
+        other.compact("latency")
+        other.write_log_checkpoint("latency")
+
+    def late(place: FolderPlace, content: bytes) -> None:
+        monkeypatch.setattr(FolderPlace, "create", create)
+        if is_late:
+            upkeep()
+            place.delete()
+        create(place, content)
+        if not is_late:
+            upkeep()
+
+    monkeypatch.setattr(FolderPlace, "create", late)
+    tables.append("latency", _rows(7))
+    rows = PathTables(tmp_path).opened("latency").to_pyarrow_table()
+    assert sorted(rows["batch_id"].to_pylist()) == [0, 1, 2, 7, 8]

@@ -12,6 +12,7 @@ import json
 import time
 import uuid
 from collections.abc import Collection, Mapping, Sequence, Set
+from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
@@ -172,7 +173,7 @@ def commit_at(
     except FileExistsError:
         return False
     # Commits are deleted only below a checkpoint, which the hint names first.
-    if log.newest_checkpoint() > version and not _is_in(log, actions):
+    if log.newest_checkpoint() > version and not _is_in(log, version, actions):
         raise FileNotFoundError(f"commit {version} of {log.table} lies behind its log")
     return True
 
@@ -196,20 +197,33 @@ def _replaced(
     return version
 
 
-def _is_in(log: DeltaLog, actions: Sequence[dict[str, Any]]) -> bool:
-    """Whether a table is as some actions make it."""
+def _is_in(log: DeltaLog, version: int, actions: Sequence[dict[str, Any]]) -> bool:
+    """Whether the commit of a version, with these actions, belongs to the table."""
     table = log.opened()
     files = files_of(table)
+    added = {unquote(action["add"]["path"]) for action in actions if "add" in action}
+    lacking = added - files.keys()
+    # A later commit may have taken it away, as one that joins files does: no other has its name.
+    if lacking and not lacking <= _removed_behind(log, version, table.version()):
+        return False
     for action in actions:
         if "txn" in action:
             known = table.transaction_version(action["txn"]["appId"])
             if known is None or known < action["txn"]["version"]:
                 return False
-        if "add" in action and unquote(action["add"]["path"]) not in files:
-            return False
         if "remove" in action and unquote(action["remove"]["path"]) in files:
             return False
     return True
+
+
+def _removed_behind(log: DeltaLog, version: int, newest: int) -> set[str]:
+    """The files that the commits behind a version removed, as far as these are there."""
+    removed = set[str]()
+    with suppress(FileNotFoundError):  # older ones are gone, too
+        for later in range(newest, version, -1):
+            commit = log.commit(later)
+            removed.update(() if commit is None else commit.removed)
+    return removed
 
 
 def _placed(log: DeltaLog, file: NewFile) -> dict[str, Any]:
