@@ -41,6 +41,8 @@ SAMPLE = {
     "sampled_at": ago(5),
     "source_start": 0,
     "source_end": 60,
+    "source_high_watermark": 60,
+    "transaction_since": None,
     "staged_end": 60,
     "produced_end": 60,
     "lag_records": 0,

@@ -32,7 +32,7 @@ class Trace(Answer):
         generation: that of its topic; None if the record is not in the stage.
         state: at_target, target_gone, echo, given_up, refused, blocked, stopped, paused, disabled,
             not_running, waiting, parked, passed_over, replayed, removed, forgotten, lost,
-            beyond_end, before_start or no_record (docs/trace.md).
+            beyond_end, before_start, no_record or unknown (docs/trace.md).
         needs_somebody: the record goes no further until an operator acts.
         sentence: the state in words, with what to do.
         target_topic, target_partition, target_offset: its place at the target; None if it has none.

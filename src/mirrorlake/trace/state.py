@@ -1,7 +1,7 @@
 """Where a record is now, and whether an operator has to act. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from mirrorlake.run.attention import no_decision
@@ -211,7 +211,16 @@ def _not_staged(facts: Facts) -> State:
         return State("removed", bool(waits), detail + (_decide(facts, waits[-1]) if waits else ""))
     if (state := _lost(facts)) is not None:
         return state
-    if newest is not None and offset >= newest["source_end"]:
+    if newest is None:
+        if around.get("behind") is None:
+            detail = (
+                "it is not known whether there is a record: no sample says what the source has, "
+                "and the stage holds nothing behind this offset"
+            )
+            return State("unknown", True, detail)
+    elif offset >= newest["source_end"]:
+        if offset < (newest["source_high_watermark"] or 0):
+            return _in_transaction(facts, newest)
         at, end = newest["sampled_at"], newest["source_end"]
         detail = f"it is beyond the end: at {at:%Y-%m-%d %H:%M:%S} the source's log ended at {end}"
         return State("beyond_end", False, detail)
@@ -222,6 +231,18 @@ def _not_staged(facts: Facts) -> State:
         detail = f"the source's log begins at {start}: it was gone before the flow began"
         return State("before_start", False, detail)
     return State("no_record", False, _no_record(around))
+
+
+def _in_transaction(facts: Facts, newest: FactRow) -> State:
+    """The state of a record that the source does not give out yet to those who read committed ones
+    alone."""
+    since = newest["transaction_since"]
+    open_since = "" if since is None else f" since {since:%Y-%m-%d %H:%M:%S}"
+    reached = f"it is at the source, in or behind a transaction that is open{open_since}"
+    state = _waiting(facts, HOLDING_KINDS, reached)
+    if state.name != "waiting":
+        return state
+    return replace(state, sentence=f"{reached}: the flow is running, and lands it once that ends")
 
 
 def _lost(facts: Facts) -> State | None:

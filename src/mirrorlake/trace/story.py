@@ -200,6 +200,13 @@ def _before_landing(facts: Facts) -> Iterator[dict[str, Any]]:
                 f"source at {at:%H:%M:%S}"
             )
             yield _cause("backlog at the source", at, landed, text)
+    elif offset < (sample["source_high_watermark"] or 0):
+        if waited > _NOTHING_MS:
+            text = (
+                f"at {at:%H:%M:%S} the source had it in or behind an open transaction, and gives "
+                "out nothing from there on until that ends"
+            )
+            yield _cause("transaction", sample["transaction_since"] or at, landed, text)
     elif waited - (_ms(at, landed) or 0) > _NOTHING_MS:
         early = duration(waited - (_ms(at, landed) or 0))
         text = (

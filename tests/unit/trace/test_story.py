@@ -20,6 +20,8 @@ PARKED = {
     "replayed_at": None,
     "target_topic": "east.orders",
 }
+#: The source gives out nothing from offset 42 on, and has records up to 59.
+OPEN = {**SAMPLE, "source_end": 42, "staged_end": 42, "transaction_since": ago(50)}
 GAP = incident("landing_gap", first_offset=40, last_offset=45, detail="Spark left out records")
 
 
@@ -147,7 +149,38 @@ def test_a_record_that_is_at_the_target() -> None:
             "had not got it",
         ),
         (replace(DELIVERED, mapped={**MAPPED, "lives": False}), "target_gone", False, "made again"),
-        (replace(MISSING, newest={**SAMPLE, "source_end": 42}), "beyond_end", False, "ended at 42"),
+        (replace(MISSING, newest=OPEN), "waiting", False, "open since 2026-03-01 11:59:10.*lands"),
+        (
+            replace(MISSING, newest={**OPEN, "transaction_since": None}),
+            "waiting",
+            False,
+            "in or behind a transaction that is open: ",
+        ),
+        (
+            replace(MISSING, newest=OPEN, flow_state=FlowRun(None, "continuous", ago(61))),
+            "not_running",
+            True,
+            "is open since .*: no process runs the flow",
+        ),
+        (
+            replace(MISSING, newest={**OPEN, "source_high_watermark": 42}),
+            "beyond_end",
+            False,
+            "ended at 42",
+        ),
+        (
+            replace(MISSING, newest={**OPEN, "source_high_watermark": None}),
+            "beyond_end",
+            False,
+            "ended at 42",
+        ),
+        (
+            replace(MISSING, newest=None, around={"before": 41, "behind": None}),
+            "unknown",
+            True,
+            "not known",
+        ),
+        (replace(MISSING, newest=None), "no_record", False, "43 behind it"),
         (replace(MISSING, newest={**SAMPLE, "staged_end": 42}), "waiting", False, "not yet landed"),
         (
             replace(
@@ -195,7 +228,7 @@ def test_a_record_that_is_at_the_target() -> None:
             "it is lost, if there was.*resolve --flow 'east->west' --topic ord",
         ),
         (
-            replace(MISSING, newest={**SAMPLE, "source_end": 42}, incidents=[GAP]),
+            replace(MISSING, newest={**OPEN, "source_high_watermark": 42}, incidents=[GAP]),
             "lost",
             True,
             "left out records among these offsets",
@@ -275,11 +308,18 @@ def test_a_late_producer_is_told_from_a_backlog() -> None:
     late = replace(
         DELIVERED,
         record=landed,
-        at_landing={**SAMPLE, "sampled_at": ago(50), "source_end": 42, "staged_end": 42},
+        at_landing={**OPEN, "sampled_at": ago(50), "source_high_watermark": 42},
     )
     assert "at least 50.0 s of its wait passed between its timestamp and the source's log" in told(
         late
     )
+
+
+def test_an_open_transaction_is_told_from_a_late_producer() -> None:
+    landed = {**RECORD, "landed_at": ago(40), "written_at": ago(100)}
+    held = replace(DELIVERED, record=landed, at_landing={**OPEN, "sampled_at": ago(50)})
+    assert "the source had it in or behind an open transaction" in told(held)
+    assert "late or slow producer" not in told(held)
 
 
 def test_a_merged_row_of_the_map_promises_nothing() -> None:

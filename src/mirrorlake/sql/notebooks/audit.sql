@@ -3,13 +3,20 @@
 -- Reads the coordinates of all staged records of the flow's topics. Records that provenance left
 -- out, since they came from the target, count as not_mapped only where the view divergence says so. not_produced goes by the
 -- sample, and is null where it is older than the map: records that left the stage before they were produced are in no
--- count of staged ones. Parameters: flow.
-WITH staged AS (
+-- count of staged ones. not_staged counts what lies in or behind an open transaction too. Parameters: flow.
+WITH missing AS (
+  SELECT topic, partition, sum(record_count) AS records, min(first_offset) AS first_offset
+  FROM divergence
+  WHERE flow = :flow
+  GROUP BY topic, partition
+),
+staged AS (
   SELECT topic, partition, count(*) AS records, count(DISTINCT struct(coalesce(generation, 0) AS generation, offset)) AS distinct_records,
          min(offset) AS first_offset, max(offset) AS last_offset, max(landed_at) AS landed_at
   FROM records
   WHERE source_cluster = split(:flow, '->')[0]
-    AND topic IN (SELECT topic FROM offset_map WHERE flow = :flow UNION SELECT topic FROM positions WHERE flow = :flow)
+    AND topic IN (SELECT topic FROM offset_map WHERE flow = :flow UNION SELECT topic FROM positions WHERE flow = :flow
+                  UNION SELECT topic FROM missing)
   GROUP BY topic, partition
 ),
 mapped AS (
@@ -19,11 +26,10 @@ mapped AS (
   WHERE flow = :flow
   GROUP BY topic, partition
 ),
-missing AS (
-  SELECT topic, partition, sum(record_count) AS records, min(first_offset) AS first_offset
-  FROM divergence
+lag AS (
+  SELECT *, greatest(source_end, coalesce(source_high_watermark, source_end)) AS log_end
+  FROM replication_lag
   WHERE flow = :flow
-  GROUP BY topic, partition
 ),
 sides AS (
   SELECT
@@ -39,14 +45,14 @@ sides AS (
     mapped.target_last,
     coalesce(missing.records, 0) AS not_mapped,
     missing.first_offset AS first_not_mapped,
-    greatest(0, lag.source_end - greatest(lag.staged_end, lag.source_start)) AS not_staged,
+    greatest(0, lag.log_end - greatest(lag.staged_end, lag.source_start)) AS not_staged,
     CASE WHEN lag.sampled_at >= coalesce(mapped.produced_at, lag.sampled_at)
          THEN greatest(0, lag.lag_records - greatest(0, lag.source_end - greatest(lag.staged_end, lag.source_start)))
          END AS not_produced,
     staged.landed_at,
     mapped.produced_at,
     lag.sampled_at
-  FROM (SELECT * FROM replication_lag WHERE flow = :flow) AS lag
+  FROM lag
   FULL OUTER JOIN staged ON staged.topic = lag.topic AND staged.partition = lag.partition
   LEFT JOIN mapped
     ON mapped.topic = coalesce(lag.topic, staged.topic) AND mapped.partition = coalesce(lag.partition, staged.partition)
