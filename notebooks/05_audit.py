@@ -54,8 +54,9 @@ nb.display(audit.verdict(nb))
 # MAGIC   mapped. `staged` may be less than `source_end - source_start` (gaps of compaction and
 # MAGIC   transaction markers have no record), or more (the source has forgotten records that the
 # MAGIC   stage still has).
-# MAGIC - **not staged**: the source had more than was landed at the sample. While the flow runs
-# MAGIC   that is lag; if it does not, it is what a lost source would take with it.
+# MAGIC - **not staged**: the source had more than was landed at the sample, counting what is in or
+# MAGIC   behind an open transaction. While the flow runs that is lag; if it does not, it is what a
+# MAGIC   lost source would take with it.
 # MAGIC - **not on the target**: staged, and not mapped, or not produced at the sample: lag again
 # MAGIC   while the flow runs; else see below.
 # MAGIC - **staged, but the source is not looked at any more**: no newest sample has the partition,

@@ -3,6 +3,10 @@
 from collections import Counter
 
 from mirrorlake.notebook.host import Notebook
+from mirrorlake.notebook.inline import plain_rows
+
+#: The verdict of a partition that is the same on all sides.
+WHOLE = "complete"
 
 
 def proof(nb: Notebook) -> str:
@@ -25,10 +29,15 @@ def proof(nb: Notebook) -> str:
 def verdict(nb: Notebook) -> str:
     """The audit in a sentence, with the time of the oldest sample behind it."""
     rows = nb.rows("audit", flow=nb.flow)
-    counts = Counter(row["verdict"] for row in rows)
+    verdicts = {(row["topic"], row["partition"]): row["verdict"] for row in rows}
+    for row in plain_rows(nb.packaged("queries", "never_staged", flow=nb.flow)):
+        key = row["topic"], row["partition"]  # one that cannot be read may be in no other row
+        if verdicts.get(key, WHOLE) == WHOLE:
+            verdicts[key] = "not staged"
+    counts = Counter(verdicts.values())
     if not counts:
         return f"flow {nb.flow}: nothing was sampled or staged yet"
-    whole = counts.pop("complete", 0)
+    whole = counts.pop(WHOLE, 0)
     others = "; ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
     sampled = [row["sampled_at"] for row in rows if row["sampled_at"] is not None]
     as_of = f"; as of {min(sampled):%Y-%m-%d %H:%M}" if sampled else ""

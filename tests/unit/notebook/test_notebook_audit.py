@@ -5,11 +5,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pyarrow as pa
 import pytest
 
 from mirrorlake.lake.lake import Lake
 from mirrorlake.notebook.audit import verdict
 from mirrorlake.notebook.host import Notebook
+from mirrorlake.notebook.inline import plain_rows
 from tests.support.lake_rows import (
     FLOW,
     ago,
@@ -22,15 +24,18 @@ from tests.support.lake_rows import (
     write_file,
 )
 
-TEXT = (files("mirrorlake") / "sql" / "notebooks" / "audit.sql").read_text(encoding="utf-8")
+SQL = files("mirrorlake") / "sql"
 
 
 def said(lake: Lake) -> str:
-    def rows(name: str, **args: object) -> Any:
-        assert name == "audit"
-        return lake.now.rows(TEXT, args=args)
+    def packaged(folder: str, name: str, **args: object) -> pa.Table:
+        text = (SQL / folder / f"{name}.sql").read_text(encoding="utf-8")
+        return lake.now.arrow(text, args).read_all()
 
-    return verdict(cast(Notebook, SimpleNamespace(flow=FLOW, rows=rows)))
+    def rows(name: str, **args: object) -> Any:
+        return plain_rows(packaged("notebooks", name, **args))
+
+    return verdict(cast(Notebook, SimpleNamespace(flow=FLOW, rows=rows, packaged=packaged)))
 
 
 def with_ten_records(directory: Path) -> Lake:
@@ -76,3 +81,30 @@ def test_what_the_target_did_not_tell_of_is_not_complete(tmp_path: Path) -> None
     assert said(lake).startswith(
         f"flow {FLOW}: 0 partitions complete; 1 the target did not say what it has"
     )
+
+
+def test_a_topic_that_was_staged_and_never_begun_is_not_complete(tmp_path: Path) -> None:
+    """`divergence` lists its records: the host died between its landing and its first sample."""
+    lake = with_ten_records(tmp_path)
+    append(lake, "positions", [sample(5, 10, 10)])
+    append(lake, "records", staged(range(3), topic="payments"))
+    assert said(lake).startswith(f"flow {FLOW}: 1 partitions complete; 1 not on the target")
+
+
+def test_what_an_open_transaction_holds_back_is_not_complete(tmp_path: Path) -> None:
+    """`never_staged` lists it."""
+    lake = with_ten_records(tmp_path)
+    append(lake, "positions", [sample(5, 10, 10, source_high_watermark=14)])
+    assert said(lake).startswith(f"flow {FLOW}: 0 partitions complete; 1 not staged")
+
+
+def test_a_partition_that_cannot_be_read_is_not_complete(tmp_path: Path) -> None:
+    """No sample tells of it any more, and nothing of it was ever staged."""
+    lake = with_ten_records(tmp_path)
+    dark = {"partition": 1, "staged_end": 0}
+    gone = dict.fromkeys(("source_start", "source_end", "staged_end", "lag_records"))
+    append(lake, "positions", [sample(5, 10, 10), sample(900, 0, 7, **dark)])
+    append(lake, "positions", [{**sample(800, 0, 7, **dark), **gone}])
+    refused = {"kind": "source_refused", "at": ago(800), "flow": FLOW, "topic": "orders"}
+    append(lake, "incidents", [{**refused, "partition": 1}])
+    assert said(lake).startswith(f"flow {FLOW}: 1 partitions complete; 1 not staged")
