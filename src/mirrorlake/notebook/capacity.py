@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from statistics import linear_regression
 from typing import Any
 
 import altair as alt
@@ -195,11 +196,9 @@ def fitted(points: Sequence[tuple[float, float]]) -> Cost | None:
     records, busy = sum(rate for rate, _ in points), sum(cores for _, cores in points)
     if records < 1:  # less than one record a second in all: the flows were idle
         return None
-    middle, height = records / len(points), busy / len(points)
-    spread = sum((rate - middle) ** 2 for rate, _ in points)
-    together = sum((rate - middle) * (cores - height) for rate, cores in points)
-    slope = together / spread if spread else 0.0
-    idle = height - slope * middle
+    slope, idle = 0.0, 0.0
+    if len({rate for rate, _ in points}) > 1:  # no line is the nearest to points above one another
+        slope, idle = linear_regression(*zip(*points, strict=True))
     if slope <= 0 or idle < 0:
         return Cost(0.0, busy / records * 1e6)
     return Cost(idle, slope * 1e6)
