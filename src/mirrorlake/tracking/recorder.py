@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from mirrorlake.errors import MissingExtra
-from mirrorlake.tracking.store import Store
+from mirrorlake.tracking.store import MlflowStore
 from mirrorlake.worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ WAITING = 1_000
 TICK_SECONDS = 30.0
 PAUSE_SECONDS = 60.0
 
-Work = Callable[[Store, str], None]
+Work = Callable[[MlflowStore, str], None]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Recorder:
 
     def __init__(
         self,
-        make_store: Callable[[], Store],
+        make_store: Callable[[], MlflowStore],
         begin: Begin,
         where: str,
         figures: Callable[[], Mapping[str, float]] | None = None,
@@ -52,7 +52,7 @@ class Recorder:
         self._figures = figures
         self._tick_seconds = tick_seconds
         self._queue: queue.Queue[Work | None] = queue.Queue(WAITING)
-        self._store: Store | None = None
+        self._store: MlflowStore | None = None
         self._run: str | None = None
         self._reported = False
         self._not_before = 0.0

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from mirrorlake.config.references import env_provider, resolve
@@ -38,28 +38,9 @@ _making = threading.Lock()
 atexit.register(_making.acquire, timeout=60)
 
 
-class Store(Protocol):
-    """Where runs are recorded. Every call may raise whatever the store behind it raises."""
-
-    def begin(self, name: str, tags: Mapping[str, str], started_ms: int) -> str:
-        """Begin a run and return its id."""
-
-    def params(self, run: str, values: Mapping[str, str]) -> None:
-        """Add parameters."""
-
-    def metrics(self, run: str, values: Mapping[str, float], at_ms: int, step: int) -> None:
-        """Add one value to each metric."""
-
-    def text(self, run: str, name: str, content: str) -> None:
-        """Add an artifact."""
-
-    def end(self, run: str, status: str) -> None:
-        """End a run: FINISHED, FAILED or KILLED."""
-
-
 class MlflowStore:
-    """An experiment of an MLflow tracking server, a workspace or a local store; created if
-    missing."""
+    """Where runs are recorded: an experiment of an MLflow tracking server, a workspace or a local
+    store; created if missing. Every call may raise whatever MLflow raises."""
 
     def __init__(self, uri: str, experiment: str, artifacts: Path | None = None) -> None:
         for key, value in _SETTINGS.items():
@@ -111,7 +92,7 @@ class MlflowStore:
         self._client.log_text(run, content, name)
 
     def end(self, run: str, status: str) -> None:
-        """End a run."""
+        """End a run: FINISHED, FAILED or KILLED."""
         self._client.set_terminated(run, status)
 
     def runs(self) -> list[Any]:
