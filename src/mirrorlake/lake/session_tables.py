@@ -4,7 +4,7 @@ import re
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
@@ -12,6 +12,7 @@ from mirrorlake.errors import InputError, ReplicationError, first_line
 from mirrorlake.lake.definitions import TABLES, VIEWS, definition, sql_text
 from mirrorlake.lake.reader import NONE, Args, Frames, QueryRows, Reader
 from mirrorlake.lake.spark_rows import frames_in, rows_from_arrow, with_values
+from mirrorlake.spark.session_start import SessionStart
 
 if TYPE_CHECKING:  # answers without Spark come by this module too
     from pyspark.sql import DataFrame, SparkSession
@@ -19,17 +20,6 @@ if TYPE_CHECKING:  # answers without Spark come by this module too
 #: `USE <schema>` is state of the session, which all lakes of a process share. This lock keeps the
 #: `USE` of another lake from coming between it and the statement that it is for.
 _session_use = threading.RLock()
-
-
-class LaterSession(Protocol):
-    """A session that this process starts once it is needed."""
-
-    @property
-    def over(self) -> bool:
-        """Whether the session is up, or has failed to start."""
-
-    def begin(self) -> None:
-        """Begin to start the session, unless that was done."""
 
 
 class SessionTables(Reader):
@@ -47,7 +37,7 @@ class SessionTables(Reader):
         self._use = threading.RLock()  # around the commits that threads share
         self._opening_use = threading.RLock()
         self._session: SparkSession | None = None
-        self.starting: LaterSession | None = None
+        self.starting: SessionStart | None = None
         self.schema = schema
         self._tables_known: set[str] = set()
         self._views_made: set[str] = set()
@@ -61,7 +51,7 @@ class SessionTables(Reader):
             return self._session
 
     @property
-    def later_session(self) -> LaterSession | None:
+    def later_session(self) -> SessionStart | None:
         """The session that this process starts once it is needed, while it is not up yet; else
         None."""
         return None if self.starting is None or self.starting.over else self.starting

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from mirrorlake.kafka.refusals import silence_in_words
-from mirrorlake.lake.session_tables import LaterSession
 from mirrorlake.lake.small_batches import Demand
 from mirrorlake.landing.batch_planner import BatchPlanner, PlannedBatch
 from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.ranges import next_ends
 from mirrorlake.landing.sinks import PathSink
 from mirrorlake.offsets.positions import Ends, offset_count, ranges_between
+from mirrorlake.spark.session_start import SessionStart
 from mirrorlake.threads import in_thread
 
 #: The most seconds between the starts of batches that take long.
@@ -39,7 +39,7 @@ class DriverQuery:
     part of Spark's `StreamingQuery` that landing needs. `session` is None if there is known to be
     little to land."""
 
-    def __init__(self, sink: PathSink, job: LandJob, session: LaterSession | None) -> None:
+    def __init__(self, sink: PathSink, job: LandJob, session: SessionStart | None) -> None:
         self._sink = sink
         self._job = job
         self._session = session

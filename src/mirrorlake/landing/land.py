@@ -20,7 +20,6 @@ from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
-from mirrorlake.lake.session_tables import LaterSession
 from mirrorlake.landing.checkpoints import application_of, make_folder, pace_file
 from mirrorlake.landing.driver_query import DriverQuery
 from mirrorlake.landing.job import BatchNumbers, LandJob
@@ -31,6 +30,7 @@ from mirrorlake.landing.source_ends import SourceEnds
 from mirrorlake.offsets.positions import TopicAndPartition, offset_count, ranges_between
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.spark.home import over_connect
+from mirrorlake.spark.session_start import SessionStart
 
 if TYPE_CHECKING:  # a few records are landed without a query
     from pyspark.sql.streaming.query import StreamingQuery
@@ -133,7 +133,7 @@ def start_landing(
     once: bool,
     is_heartbeats: Callable[[str], bool] = lambda _topic: False,
     heartbeats_wait: float = 0.0,
-    later: LaterSession | None = None,
+    later: SessionStart | None = None,
 ) -> LandingQuery:
     """Start landing a plan with at least one partition: until stopped or, with `once`, up to the
     end offsets seen at the start. `client` are settings of librdkafka; `checkpoint` was begun
@@ -158,7 +158,7 @@ def start_landing(
 
 
 def _up_to_the_ends(
-    lake: Lake, job: LandJob, landing: Landing, checkpoint: Path, later: LaterSession | None
+    lake: Lake, job: LandJob, landing: Landing, checkpoint: Path, later: SessionStart | None
 ) -> LandingQuery:
     """Land up to the current end offsets."""
     ends = SourceEnds(job.alias, job.client)
@@ -229,7 +229,7 @@ def _path_sink(lake: Lake, job: LandJob, application: str) -> PathSink | None:
 
 
 def _land_by_driver(
-    sink: PathSink, job: LandJob, landing: Landing, later: LaterSession | None, checkpoint: Path
+    sink: PathSink, job: LandJob, landing: Landing, later: SessionStart | None, checkpoint: Path
 ) -> LandingQuery:
     """Let this process land, as long as there is little to land."""
     make_folder(checkpoint)

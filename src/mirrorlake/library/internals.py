@@ -28,9 +28,9 @@ from mirrorlake.lake.properties import PROPERTY
 from mirrorlake.lake.reader import Reader
 from mirrorlake.library.files_at_hand import FilesAtHand
 from mirrorlake.library.progress import Progress
-from mirrorlake.library.session_start import SessionStart
 from mirrorlake.native.selfcheck import problem as native_problem
 from mirrorlake.no_pandas import leave_pandas_out
+from mirrorlake.spark.session_start import SessionStart
 
 if TYPE_CHECKING:  # answers without Spark import this module too
     from pyspark.sql import SparkSession

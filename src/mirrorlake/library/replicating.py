@@ -18,7 +18,6 @@ from mirrorlake.library.answers import Produced, Rows
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.progress import Progress
 from mirrorlake.library.registering import prepare_to_register, registered
-from mirrorlake.library.session_start import SessionStart
 from mirrorlake.naming.worker_groups import work_of_flow
 from mirrorlake.native.selfcheck import problem as native_problem
 from mirrorlake.produce.batch_report import BatchReport
@@ -27,6 +26,7 @@ from mirrorlake.run.replicator import Replicator
 from mirrorlake.run.samples import FlowLag
 from mirrorlake.spark.causes import cause_of
 from mirrorlake.spark.java import find_java
+from mirrorlake.spark.session_start import SessionStart
 from mirrorlake.threads import in_thread
 
 if TYPE_CHECKING:

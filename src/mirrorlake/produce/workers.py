@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from mirrorlake.errors import FilesUnreadable
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.session_tables import LaterSession
 from mirrorlake.lake.small_batches import Demand, SmallBatches
 from mirrorlake.lake.stage_index import readable_by_files
 from mirrorlake.produce.batch import PartitionPlan, shard_of
@@ -14,6 +13,7 @@ from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.probe import files_readable
 from mirrorlake.produce.report import Reports, table_of
 from mirrorlake.produce.task import ShardJob, forget_writers, produce_shards
+from mirrorlake.spark.session_start import SessionStart
 from mirrorlake.spark.tasks import Done, by_number, dealt, run_by_spark, run_here, run_rows_by_spark
 
 if TYPE_CHECKING:  # small batches of a lake in a folder need no session
@@ -74,7 +74,7 @@ class SparkWorkers:
         return "long", run_by_spark(self._lake.spark, produce_shards, jobs, len(jobs))
 
     @property
-    def _later(self) -> LaterSession | None:
+    def _later(self) -> SessionStart | None:
         """The session that is started once it is needed, if batches can do without it."""
         return self._lake.later_session if self._opens_files and self._small.records else None
 

@@ -8,8 +8,8 @@ import pytest
 from pyspark.errors import PySparkRuntimeError
 
 from mirrorlake.library import replicating
-from mirrorlake.library.session_start import SessionStart
 from mirrorlake.spark import session
+from mirrorlake.spark.session_start import SessionStart
 
 
 def prepared(tables: Any) -> None:

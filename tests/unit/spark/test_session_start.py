@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mirrorlake.errors import MissingJava
-from mirrorlake.library.session_start import SessionStart
+from mirrorlake.spark.session_start import SessionStart
 
 
 def test_it_is_waited_for() -> None:
