@@ -54,84 +54,51 @@ def replicated(
     standby: bool = False,
 ) -> Rows:
     """Run flows until the end; returns and raises as documented for `OpenLake.run`."""
-    progress, wanted = known.progress or Progress(), known.topology.metrics
-    if metrics is not None:
-        wanted = wanted.model_copy(update={"address": metrics})
-    with ExitStack() as outside:
-        standing = None
-        if wanted.address is not None or wanted.otlp is not None:
-            from mirrorlake.metrics.standing import published
-
-            standing = outside.enter_context(published(wanted, progress.current_phase))
-        return _replicated(
-            known,
-            names,
-            progress,
-            standing,
-            once=once,
-            report=report,
-            stop=stop,
-            reader=reader,
-            register=register,
-            standby=standby,
-        )
-
-
-def _replicated(
-    known: Internals,
-    names: Sequence[str] | None,
-    progress: Progress,
-    standing: "Standing | None",
-    *,
-    once: bool,
-    report: ReportProduced | None,
-    stop: threading.Event | None,
-    reader: str,
-    register: bool,
-    standby: bool,
-) -> Rows:
-    """The same; `standing` is what metrics are served or sent from, None without any."""
     from mirrorlake.tracking.runs import check_wanted, tracked  # an extra, which is optional here
 
-    topology = known.topology
-    _check_standby(topology, once, standby)
-    check_wanted(topology.tracking)
-    # If no record passes through the JVM, tuning it costs more than it ever gains.
-    known.short = topology.lake.path is not None and reader != "rows" and native_problem() is None
-    flows = topology.require_flows(names) if once else topology.active_flows(names)
-    _tell_idle(flows)
-    _check_unheld(topology, flows)
-    if register:
-        prepare_to_register(known)
-    start = known.later_session()
-    # Few records can be landed without a session: it starts once many arrive.
-    later = start is not None and known.short
-    # The other checks go on meanwhile, and wrong input is reported without waiting for it.
-    java = in_thread("looking for Java", find_java) if later and not once else None
-    if start is not None and not later:
-        start.begin()
-    exists = lake_exists(topology.lake, topology.directory)
-    # Clusters first, since checking the lake creates it.
-    with progress.phase("asking the clusters"):
-        judge(None, known.connections, flows, exists)
-    check_location(topology.lake, topology.directory)
-    if java is not None:
-        java.result()  # many records may come at any time
-    facts = {
-        "flows": " ".join(flow.name for flow in flows),
-        "once": str(once).lower(),
-        "reader": reader,
-    }
-    options = RunOptions(
-        once,
-        reader,
-        None if once else known.config,
-        None if names is None else tuple(names),
-        standby=standby,
-    )
-    progress.expect([flow.name for flow in flows], reader)
-    counts = _Counts(progress, report)
-    with stopping(stop) as ending:
+    topology, progress = known.topology, known.progress or Progress()
+    with ExitStack() as outside:
+        standing = outside.enter_context(_published(topology, metrics, progress))
+        _check_standby(topology, once, standby)
+        check_wanted(topology.tracking)
+        # If no record passes through the JVM, tuning it costs more than it ever gains.
+        known.short = (
+            topology.lake.path is not None and reader != "rows" and native_problem() is None
+        )
+        flows = topology.require_flows(names) if once else topology.active_flows(names)
+        _tell_idle(flows)
+        _check_unheld(topology, flows)
+        if register:
+            prepare_to_register(known)
+        start = known.later_session()
+        # Few records can be landed without a session: it starts once many arrive.
+        later = start is not None and known.short
+        # The other checks go on meanwhile, and wrong input is reported without waiting for it.
+        java = in_thread("looking for Java", find_java) if later and not once else None
+        if start is not None and not later:
+            start.begin()
+        exists = lake_exists(topology.lake, topology.directory)
+        # Clusters first, since checking the lake creates it.
+        with progress.phase("asking the clusters"):
+            judge(None, known.connections, flows, exists)
+        check_location(topology.lake, topology.directory)
+        if java is not None:
+            java.result()  # many records may come at any time
+        facts = {
+            "flows": " ".join(flow.name for flow in flows),
+            "once": str(once).lower(),
+            "reader": reader,
+        }
+        options = RunOptions(
+            once,
+            reader,
+            None if once else known.config,
+            None if names is None else tuple(names),
+            standby=standby,
+        )
+        progress.expect([flow.name for flow in flows], reader)
+        counts = _Counts(progress, report)
+        ending = outside.enter_context(stopping(stop))
         if start is not None and topology.lake.path is not None:
             _open_early(known, progress)
         if start is not None and not later:
@@ -141,33 +108,51 @@ def _replicated(
                 if once:
                     raise stopped_early()
                 return counts.rows()
-        with tracked(topology, "run", facts, figures=True) as tracking:
-            counts.listeners.append(tracking)
-            if not later:
-                tracking.session(known.spark)
-            tables = _opened(known, progress)
-            tables.starting = start if later else None
-            if register:
-                with progress.phase("registering the tables"):
-                    registered(known)
-            if start is not None:
-                _prepare_behind(start, tables, tracking if later else None)
-            replicator = Replicator(
-                known.deployment,
-                flows,
-                options,
-                report=counts.batch,
-                stop=ending,
-                sampled=counts.sampled,
-            )
-            if standing is not None:
-                counts.listeners.append(standing.recorder)
-                tables.meter = standing.recorder
-                standing.replicator = replicator
-            progress.incidents = replicator.event_log.incidents.open_counts
-            replicator.run()
-            tracking.report({"flows": counts.of_flows()})
-    return counts.rows()
+        tracking = outside.enter_context(tracked(topology, "run", facts, figures=True))
+        counts.listeners.append(tracking)
+        if not later:
+            tracking.session(known.spark)
+        tables = _opened(known, progress)
+        tables.starting = start if later else None
+        if register:
+            with progress.phase("registering the tables"):
+                registered(known)
+        if start is not None:
+            _prepare_behind(start, tables, tracking if later else None)
+        replicator = Replicator(
+            known.deployment,
+            flows,
+            options,
+            report=counts.batch,
+            stop=ending,
+            sampled=counts.sampled,
+        )
+        if standing is not None:
+            counts.listeners.append(standing.recorder)
+            tables.meter = standing.recorder
+            standing.replicator = replicator
+        progress.incidents = replicator.event_log.incidents.open_counts
+        replicator.run()
+        tracking.report({"flows": counts.of_flows()})
+        return counts.rows()
+
+
+@contextmanager
+def _published(
+    topology: Topology, address: str | None, progress: Progress
+) -> Iterator["Standing | None"]:
+    """Serve and send the metrics of the run while the block runs, as the file says; `address`
+    wins. Yields what they come from, None without any."""
+    wanted = topology.metrics
+    if address is not None:
+        wanted = wanted.model_copy(update={"address": address})
+    if wanted.address is None and wanted.otlp is None:
+        yield None
+        return
+    from mirrorlake.metrics.standing import published
+
+    with published(wanted, progress.current_phase) as standing:
+        yield standing
 
 
 def _check_standby(topology: Topology, once: bool, standby: bool) -> None:
