@@ -190,7 +190,7 @@ class MemoryStage:
 
 
 class MemoryMap:
-    """`produce.ports.MapStore` over the simulated tables. In a `catalog` rows wait until the flow
+    """In place of `LakeMap`, over the simulated tables. In a `catalog` rows wait until the flow
     needs them there, or ends."""
 
     def __init__(self, world: World) -> None:
@@ -351,7 +351,7 @@ Shards = Done[pa.RecordBatch]
 
 
 class MemoryWorkers:
-    """`produce.ports.Workers`: one task a shard, one after another, in workers that may die (the
+    """In place of `SparkWorkers`: one task a shard, one after another, in workers that may die (the
     long way) or in the driver itself (the short way), as the salt says."""
 
     def __init__(self, world: World) -> None:

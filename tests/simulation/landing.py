@@ -20,13 +20,13 @@ from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.land import LandingQuery
 from mirrorlake.landing.plan import LandingPlanner
 from mirrorlake.landing.planned import Planned
-from mirrorlake.landing.ports import SourceTopic
 from mirrorlake.landing.reading_flows import Reading
 from mirrorlake.landing.source_comparison import (
     CurrentGenerations,
     Decision,
     LandingPlan,
     Loss,
+    SourceTopic,
     TopicGeneration,
 )
 from mirrorlake.landing.worker import COMPARE_SECONDS, LandingWorker
@@ -46,7 +46,7 @@ _LOSSES = ("topic_recreated", "source_truncated", "source_rewound")
 
 
 class MemorySource:
-    """`landing.plan.Source` over the simulated cluster."""
+    """In place of `ClusterSource`, over the simulated cluster."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -97,7 +97,7 @@ class MemorySource:
 
 
 class MemoryLandingStore:
-    """`landing.plan.LandingStore` over the simulated tables."""
+    """In place of `LakeLandingStore`, over the simulated tables."""
 
     def __init__(self, world: World) -> None:
         self._world = world

@@ -1,13 +1,17 @@
-"""A source cluster and what the lake knows of it, in memory, behind the ports of
-`landing/ports.py`."""
+"""A source cluster and what the lake knows of it, in memory: in place of `ClusterSource` and
+`LakeLandingStore`."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from mirrorlake.kafka.values import Row
 from mirrorlake.landing.plan import LandingPlanner
-from mirrorlake.landing.ports import SourceTopic
-from mirrorlake.landing.source_comparison import CurrentGenerations, Decision, TopicGeneration
+from mirrorlake.landing.source_comparison import (
+    CurrentGenerations,
+    Decision,
+    SourceTopic,
+    TopicGeneration,
+)
 from mirrorlake.offsets.positions import LogEnd, LogEnds, PartitionGeneration, TopicAndPartition
 
 T0, T1 = ("t", 0), ("t", 1)

@@ -1,5 +1,4 @@
-"""The tables that hold what a flow produced, and by how many shards, as
-`produce.ports.MapStore`."""
+"""The tables that hold what a flow produced, and by how many shards."""
 
 from collections.abc import Sequence
 
@@ -34,14 +33,16 @@ class LakeMap:
         self._flow = flow
         self._application = f"mirrorlake/{lake.lake_id}/{flow}"
         self._event_log = EventLog(lake)
-        #: See `MapStore`.
+        #: How long rows may wait for those of later batches, to share a commit.
         self.rows_wait_seconds = ROWS_WAIT_SECONDS if lake.in_store else 0.0
         if isinstance(lake, CatalogLake):
             self.rows_wait_seconds = SESSION_ROWS_WAIT_SECONDS
         self._number = -1  # of the newest batch that was, or may have been, appended
 
     def take_over(self, least: int) -> int:
-        """See `MapStore.take_over`."""
+        """Make sure that no append of an earlier process succeeds any more: rows on its way to the
+        map are rebuilt by this one. Returns the number, `least` or more, after which this process's
+        batches begin."""
         number = self._lake.take_over("latency", f"{self._application}/latency", least)
         self._number = self._lake.take_over("offset_map", f"{self._application}/map", number)
         return self._number
@@ -54,12 +55,13 @@ class LakeMap:
             raise fenced("offset_map", application, known, self._number)
 
     def produce_tasks(self) -> int | None:
-        """See `MapStore.produce_tasks`."""
+        """The number of shards of the process that produced the flow last; None if it was not
+        noted."""
         noted = self._event_log.history(self._flow, _SHARDS)
         return int(noted[-1].after or 0) if noted else None
 
     def note_produce_tasks(self, count: int) -> None:
-        """Note the number of shards."""
+        """Note the number of shards, before the first record is produced by so many."""
         self._event_log.record(self._flow, [Change(_SHARDS, "shards", None, str(count))])
 
     def ends(self) -> tuple[Sequence[MappedEnd], int]:
@@ -70,7 +72,8 @@ class LakeMap:
         return [MappedEnd(**{name: row[name] for name in names}) for row in rows], newest
 
     def append_map(self, rows: pa.Table, batch_id: int) -> None:
-        """See `MapStore.append_map`."""
+        """Append rows of `offset_map`, once, however often it is called for batches up to
+        `batch_id`. Raises Fenced."""
         # Before the append: one that fails may be in the table all the same, and is not another
         # process's.
         self._number = max(self._number, batch_id)

@@ -103,7 +103,7 @@ def decisions_of(lake: Lake, alias: str) -> list[Decision]:
 
 
 class LakeLandingStore:
-    """Implements `LandingStore` of `landing/ports.py` by a lake and the index of its stage."""
+    """What a lake, with the index of its stage, knows of one source cluster."""
 
     def __init__(self, lake: Lake, stage: StageFiles, alias: str) -> None:
         self._lake = lake
@@ -114,7 +114,7 @@ class LakeLandingStore:
         self._epochs_file = lake.leases / "landing-epochs" / f"{alias}.json"
 
     def current_generations(self) -> CurrentGenerations:
-        """The newest generation of every topic."""
+        """The newest generation of every topic, and the partitions that have begun one since."""
         return generations_of(self._lake, self._alias)
 
     def begin(self, begun: Mapping[str, TopicGeneration]) -> None:
@@ -138,11 +138,13 @@ class LakeLandingStore:
         return ends
 
     def newest_batch(self) -> int:
-        """See `LandingStore.newest_batch`."""
+        """The highest number of a batch that is staged, of whichever cluster; -1 without one."""
         return self._stage.newest_batch()
 
     def seen(self, places: Collection[PartitionGeneration]) -> Mapping[PartitionGeneration, int]:
-        """See `LandingStore.seen`: taken from samples."""
+        """How far samples saw earlier processes to have landed, transaction markers included; for a
+        partition of which nothing was landed, where it began when it was seen. A partition that was
+        never seen is missing."""
         rows = self._lake.ask("covered_ends", prefix=f"{self._alias}->")
         covered = {
             PartitionGeneration.from_row(row): row["covered"]
@@ -165,7 +167,8 @@ class LakeLandingStore:
     def staged_rows(
         self, offsets: Mapping[TopicAndPartition, int], since: Mapping[TopicAndPartition, int]
     ) -> Mapping[TopicAndPartition, Row]:
-        """See `LandingStore.staged_rows`."""
+        """The staged records at these offsets, one per partition, from the newest generation that
+        has it, not before `since`; missing if none has."""
         asked = [(*key, offset, since[key]) for key, offset in offsets.items()]
         rows = self._lake.ask(
             "staged_rows", {"offsets": Frame(SINGLE_OFFSETS, asked)}, source_cluster=self._alias
@@ -186,7 +189,8 @@ class LakeLandingStore:
         return by_key
 
     def epochs(self) -> Mapping[TopicAndPartition, int]:
-        """See `LandingStore.epochs`; empty if the file is lost."""
+        """The leader epochs up to which logs are known to match the stage; empty if the file is
+        lost."""
         try:
             return from_topics(json.loads(self._epochs_file.read()))
         except (FileNotFoundError, ValueError):

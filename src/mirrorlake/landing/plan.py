@@ -1,19 +1,19 @@
 """What the next landing query of a source cluster reads, and what operators must know first.
 
-`LandingPlanner` compares the source's content with what is staged, over two small ports
-(`landing/ports.py`). It knows neither Spark nor threads nor clients, so the same decisions run
-against clusters and against a model. Each query begins with an explicit offset for every partition;
-no note of an earlier query is used.
+`LandingPlanner` compares the source's content (`landing/source.py`) with what is staged
+(`landing/generations.py`). It imports neither Spark nor threads nor clients, so the same decisions
+run against clusters and against a model. Each query begins with an explicit offset for every
+partition; no note of an earlier query is used.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import replace
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from mirrorlake.lake.retention import Removal
 from mirrorlake.landing.excluded import ExcludedPartitions
 from mirrorlake.landing.planned import Planned
-from mirrorlake.landing.ports import LandingStore, Source, SourceTopic
 from mirrorlake.landing.rewound import RewindCheck
 from mirrorlake.landing.source_comparison import (
     NO_GENERATIONS,
@@ -21,6 +21,7 @@ from mirrorlake.landing.source_comparison import (
     Decision,
     LandingPlan,
     Loss,
+    SourceTopic,
     TopicGeneration,
     accepted_starts,
     blocked,
@@ -36,6 +37,10 @@ from mirrorlake.offsets.positions import (
     partitions_of,
 )
 
+if TYPE_CHECKING:
+    from mirrorlake.landing.generations import LakeLandingStore
+    from mirrorlake.landing.source import ClusterSource
+
 #: How long the leader of a partition that is read may stay silent, seconds.
 SILENT_SECONDS = 20.0
 #: From how many partitions on the unmoved ones are asked for their ends less often than a plan is
@@ -49,8 +54,8 @@ class LandingPlanner:
     def __init__(
         self,
         alias: str,
-        source: Source,
-        store: LandingStore,
+        source: "ClusterSource",
+        store: "LakeLandingStore",
         clock: Callable[[], float] = monotonic,
         begins: Callable[
             [CurrentGenerations], Mapping[TopicAndPartition, int]

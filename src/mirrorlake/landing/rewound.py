@@ -9,10 +9,14 @@ the log differs from there on.
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from mirrorlake.kafka.values import Row
-from mirrorlake.landing.ports import LandingStore, Source
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
+
+if TYPE_CHECKING:
+    from mirrorlake.landing.generations import LakeLandingStore
+    from mirrorlake.landing.source import ClusterSource
 
 #: How many leaders of a partition, the newest ones, are checked for what they wrote first.
 MOST_LEADERS = 16
@@ -29,7 +33,7 @@ class RewindCheck:
     Nothing is read if the leader is the known one and the log does not end below what is staged.
     """
 
-    def __init__(self, source: Source, store: LandingStore) -> None:
+    def __init__(self, source: "ClusterSource", store: "LakeLandingStore") -> None:
         self._source = source
         self._store = store
 

@@ -1,4 +1,4 @@
-"""Implements the port `Source` (`landing/ports.py`), a cluster as landing sees it, by clients."""
+"""A source cluster as landing sees it."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -7,7 +7,7 @@ from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.records import first_rows
 from mirrorlake.kafka.values import Row, TopicInfo
-from mirrorlake.landing.ports import SourceTopic
+from mirrorlake.landing.source_comparison import SourceTopic
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import LogEnd, LogEnds, TopicAndPartition
 
@@ -49,13 +49,14 @@ class ClusterSource:
         return hidden(self._admin().client, selected)
 
     def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
-        """The log ends of some partitions; those that do not answer are missing."""
+        """The log ends of some partitions (the end is the high watermark); those that do not answer
+        are missing."""
         return self._admin().log_ends(keys)
 
     def high_watermarks(
         self, keys: Collection[TopicAndPartition]
     ) -> Mapping[TopicAndPartition, LogEnd]:
-        """The high watermarks of some partitions; those that do not answer are missing."""
+        """Only the ends, at half the cost of `ends`; those that do not answer are missing."""
         return self._admin().high_watermarks(keys)
 
     def rows(self, offsets: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, Row]:

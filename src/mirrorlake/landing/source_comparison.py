@@ -19,6 +19,19 @@ LossKind = Literal["topic_recreated", "source_truncated", "source_rewound"]
 
 
 @dataclass(frozen=True)
+class SourceTopic:
+    """A topic as the source shows it now: Kafka's id, its partition count, the partitions without a
+    leader, and whether it may be read. A topic that is listed but not described has neither id nor
+    partitions, and a reason, which does not count in comparisons."""
+
+    topic_id: str
+    partitions: int
+    leaderless: frozenset[int] = frozenset()
+    readable: bool = True
+    undescribed: str | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
 class TopicGeneration:
     """One generation of a topic: its number (from 0) and Kafka's id of it."""
 

@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
@@ -27,13 +28,17 @@ from mirrorlake.produce.codecs import Codecs
 from mirrorlake.produce.fencing import fence_all, newest_token, set_back
 from mirrorlake.produce.flow_state import FlowState, KnownGenerations, Upcoming
 from mirrorlake.produce.map_writer import MapWriter
-from mirrorlake.produce.ports import BatchWay, MapStore, Stage, Workers
+from mirrorlake.produce.ports import BatchWay, Stage
 from mirrorlake.produce.refused_records import RefusedRecords
 from mirrorlake.produce.report import Reports, table_of
 from mirrorlake.produce.shard_jobs import checked_for_unread, foreign_from, narrowed_jobs, target_of
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.target import Target
 from mirrorlake.produce.task import ShardJob
+
+if TYPE_CHECKING:
+    from mirrorlake.lake.map_store import LakeMap
+    from mirrorlake.produce.workers import SparkWorkers
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +59,8 @@ class FlowProducer:
     def __init__(
         self,
         stage: Stage,
-        store: MapStore,
-        workers: Workers,
+        store: "LakeMap",
+        workers: "SparkWorkers",
         spec: FlowSpec,
         ensure_targets: Callable[[Sequence[PartitionPlan]], None],
         is_heartbeats: Callable[[str], bool] = lambda _topic: False,
@@ -90,7 +95,7 @@ class FlowProducer:
         #: looked for.
         self.known_deletions: int | None = None
 
-    def _fence_other_shards(self, store: MapStore) -> int:
+    def _fence_other_shards(self, store: "LakeMap") -> int:
         """Fence the producers of another number of shards: partitions have moved between
         transactional ids, so the task that has a partition now would not fence a task that outlived
         its driver.

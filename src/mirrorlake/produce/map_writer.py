@@ -6,7 +6,7 @@ commits with every position names them as `unmapped`: a crash loses the queue, a
 rebuilds the rows from the target and the stage.
 
 Where the store finds commits expensive, rows wait for those of later batches
-(`MapStore.rows_wait_seconds`), except after a pause.
+(`LakeMap.rows_wait_seconds`), except after a pause.
 """
 
 import threading
@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,8 +24,11 @@ import pyarrow.compute as pc
 from mirrorlake import failpoints
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import Segment, Written, add_written
-from mirrorlake.produce.ports import BatchWay, MapStore
+from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.report import LATENCY, RUN
+
+if TYPE_CHECKING:
+    from mirrorlake.lake.map_store import LakeMap
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class _Entry:
 class MapWriter:
     """The queue between producing and the map, of one flow. `add` never blocks on Delta."""
 
-    def __init__(self, store: MapStore, flow: str) -> None:
+    def __init__(self, store: "LakeMap", flow: str) -> None:
         self._store = store
         self._flow = flow
         self._lock = threading.Lock()

@@ -7,7 +7,7 @@ the next one finds them noted, or has them refused once more.
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,9 +26,11 @@ from mirrorlake.offsets.positions import MirroredPartition, PartitionGeneration
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.codecs import Codecs, of_size
-from mirrorlake.produce.ports import MapStore
 from mirrorlake.produce.skipped import Skipped
 from mirrorlake.produce.spec import FlowSpec
+
+if TYPE_CHECKING:
+    from mirrorlake.lake.map_store import LakeMap
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +45,7 @@ _PLACE = ("topic", "partition", "generation", "target_topic", "target_generation
 class RefusedRecords:
     """The refused records of one flow."""
 
-    def __init__(self, store: MapStore, codecs: Codecs) -> None:
+    def __init__(self, store: "LakeMap", codecs: Codecs) -> None:
         self._store = store
         self._codecs = codecs
         self._parked = ParkedOffsets(store.parked())

@@ -1,4 +1,4 @@
-"""Implements `produce.ports.Workers` by Spark's executors: one task per shard."""
+"""Where the shards of a batch are written: one task of Spark's executors per shard."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -26,7 +26,9 @@ _FULL = 0.9
 
 class SparkWorkers:
     """Workers of the session that a lake is open in. `source_cluster` is the flow's. A `selection`
-    writes only some of the rows that Spark reads.
+    writes only some of the rows that Spark reads. Calls return rows of `report.RESULT` and the
+    failure of tasks, and raise other failures: a lost worker, with all that the tasks of its batch
+    returned.
 
     This process writes small batches (`lake/small_batches.py`) itself: tasks cost more than they
     do. In a catalog, whose files this process may not be able to open, Spark reads them for it.
@@ -48,7 +50,8 @@ class SparkWorkers:
         self._written_here: set[str] = set()
 
     def at_most(self, records: int) -> int:
-        """See `ports.Workers`: a small batch at most, until a session is needed and started."""
+        """How many records the next batch may have, given the limit of the flow's settings: a small
+        batch at most, until a session is needed and started."""
         return records if self._later is None else min(records, self._small.records)
 
     def can_read_files(self) -> bool:
@@ -56,7 +59,8 @@ class SparkWorkers:
         return readable_by_files(self._lake)
 
     def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, Reports]:
-        """Run jobs that read the stage's files themselves; none if workers cannot open them."""
+        """Run jobs that read the stage's files themselves, which hold all offsets in order; none if
+        workers cannot open them. Returns where they ran, too."""
         count, later = sum(job.plan.record_count for job in jobs), self._later
         if later is not None and self._demand.worth_a_session(
             count / (_FULL * self._small.records)
@@ -91,7 +95,7 @@ class SparkWorkers:
     def rows(
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
     ) -> tuple[BatchWay, Reports]:
-        """Run jobs over rows that Spark reads and sorts."""
+        """Run jobs over rows that Spark reads and sorts; returns where they ran, too."""
         from mirrorlake.produce.stage_rows import sorted_rows  # only with a session
 
         stretches = [

@@ -15,12 +15,12 @@ from mirrorlake.landing.job import Part
 from mirrorlake.landing.landing_incidents import LandingIncidents
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.plan import LandingPlanner
-from mirrorlake.landing.ports import SourceTopic
 from mirrorlake.landing.ranges import next_ends, offsets_document, read_document, shared_out
 from mirrorlake.landing.source_comparison import (
     Branch,
     CurrentGenerations,
     Decision,
+    SourceTopic,
     TopicGeneration,
 )
 from mirrorlake.landing.stage_file import StageFile

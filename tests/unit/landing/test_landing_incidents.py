@@ -9,8 +9,12 @@ from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.landing_incidents import LandingIncidents
 from mirrorlake.landing.planned import Planned
-from mirrorlake.landing.ports import SourceTopic
-from mirrorlake.landing.source_comparison import CurrentGenerations, LandingPlan, TopicGeneration
+from mirrorlake.landing.source_comparison import (
+    CurrentGenerations,
+    LandingPlan,
+    SourceTopic,
+    TopicGeneration,
+)
 from mirrorlake.naming.naming import Naming
 from mirrorlake.naming.selection import TopicSelection
 from tests.support.lake_rows import no_session, opened, write_file

@@ -8,8 +8,8 @@ import pytest
 from mirrorlake.kafka.access import TopicAccess
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.landing import source
-from mirrorlake.landing.ports import SourceTopic
 from mirrorlake.landing.source import ClusterSource
+from mirrorlake.landing.source_comparison import SourceTopic
 
 DESCRIBED = {
     "orders": TopicAccess("id of orders", frozenset({"READ"})),
