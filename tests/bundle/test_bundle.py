@@ -25,8 +25,8 @@ from packaging.requirements import Requirement
 from sqlglot import exp
 
 from hatch_build import COMPILED
-from mirrorlake.cli.command import words_of
 from mirrorlake.cli.main import app
+from mirrorlake.cli.overview import words_of
 from mirrorlake.lake.definitions import TABLES, VIEWS, view_query
 from mirrorlake.spark.session import LOCAL_SETTINGS
 from tests.support.bundle import (

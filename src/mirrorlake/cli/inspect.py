@@ -1,4 +1,6 @@
-"""The commands that look and change nothing: plan, status, translate, sql."""
+"""The commands that look and change nothing: doctor, plan, status, translate, sql."""
+
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -9,8 +11,22 @@ from mirrorlake.cli.status_view import show_status
 from mirrorlake.errors import TopologyError
 from mirrorlake.terminal import print_table
 
+if TYPE_CHECKING:
+    from mirrorlake.library.answers import Rows
+
 #: The default limit of rows that `sql` shows.
 MAX_ROWS = 1_000
+_MARKS = {"good": "ok  ", "note": "note", "bad": "BAD "}
+
+
+def doctor(context: typer.Context, as_json: bool = AS_JSON) -> None:
+    """Check what the topology file needs: programs, lake, clusters, rights; with what to do.
+    Changes nothing, shows no secret, and exits 1 when a check fails."""
+    shared: Context = context.obj
+    checks = shared.lake.doctor()
+    healthy = all(check["state"] != "bad" for check in checks)
+    document = {"healthy": healthy, "checks": checks}
+    shared.end(document, as_json, lambda: _show_checks(shared, checks), healthy)
 
 
 def plan(
@@ -91,3 +107,15 @@ def sql(
         shared.say(
             f"the first {limit:,} rows; there are more: --limit N shows N of them, --limit 0 all"
         )
+
+
+def _show_checks(shared: Context, checks: "Rows") -> None:
+    """A line for each check, and below it what to do."""
+    for one in checks:
+        style = {"bad": "red", "note": "yellow"}.get(one["state"])
+        line = f"{_MARKS[one['state']]}  {one['check']}, {one['subject']}: {one['sentence']}"
+        shared.out.print(line, style=style, soft_wrap=True)
+        if one["fix"]:
+            shared.out.print(f"      do: {one['fix']}", soft_wrap=True)
+    counts = [sum(one["state"] == state for one in checks) for state in ("bad", "note")]
+    shared.out.print(f"{len(checks)} checks: {counts[0]} failed, {counts[1]} to note")

@@ -14,21 +14,18 @@ import typer
 from mirrorlake import __version__
 from mirrorlake.cli import local, logs
 from mirrorlake.cli.bench import bench
-from mirrorlake.cli.command import command
 from mirrorlake.cli.completion import offer_at_the_first_tab
 from mirrorlake.cli.context import TOPOLOGY_FILE, Context
 from mirrorlake.cli.dashboard import dashboard
 from mirrorlake.cli.demo import demo
-from mirrorlake.cli.doctor import doctor
 from mirrorlake.cli.forget import forget
 from mirrorlake.cli.groups import divergence, failback, failover, groups
 from mirrorlake.cli.importing import import_
 from mirrorlake.cli.init import init
-from mirrorlake.cli.inspect import plan, sql, status, translate
-from mirrorlake.cli.maintain import maintain
+from mirrorlake.cli.inspect import doctor, plan, sql, status, translate
+from mirrorlake.cli.maintain import maintain, register
 from mirrorlake.cli.migrate import migrate
-from mirrorlake.cli.overview import Overview
-from mirrorlake.cli.register import register
+from mirrorlake.cli.overview import Overview, command
 from mirrorlake.cli.replay import replay
 from mirrorlake.cli.replicate import run
 from mirrorlake.cli.resolve import resolve

@@ -11,9 +11,9 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.cli.command import words_of
 from mirrorlake.cli.context import Context
 from mirrorlake.cli.main import CommandEnded, main
+from mirrorlake.cli.overview import words_of
 from mirrorlake.errors import InputError, ReplicationError
 from tests.support.commands import forked
 
