@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from mirrorlake.errors import LakeError, first_line
-from mirrorlake.lake.meter import LakeMeter, Unmeasured
+from mirrorlake.lake.meter import LakeMeter
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.reader import NONE, Frame, Frames, QueryRows, Reader
 from mirrorlake.lake.session_tables import SessionTables
@@ -61,7 +61,7 @@ class Lake(SessionTables):
         #: When this process last recorded a change (`lake.rising_times`).
         self.changed_at: datetime | None = None
         #: Measures what this process commits.
-        self.meter: LakeMeter = Unmeasured()
+        self.meter = LakeMeter()
 
     @property
     @abstractmethod

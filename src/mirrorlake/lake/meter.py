@@ -1,7 +1,7 @@
 """Counts the commits of a lake, and what they bring, for a process that is measured."""
 
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 
 class Landed(NamedTuple):
@@ -13,21 +13,12 @@ class Landed(NamedTuple):
     bytes: int
 
 
-class LakeMeter(Protocol):
-    """Called from any thread; raises nothing."""
+class LakeMeter:
+    """Counts nothing; a process that is measured has one that does (`metrics/recorder.py`). Called
+    from any thread; raises nothing."""
 
     def committed(self, table: str, seconds: float) -> None:
         """A commit of a table took so long."""
 
     def landed(self, cluster: str, landed: Iterable[Landed]) -> None:
         """Records of a source cluster are in the lake."""
-
-
-class Unmeasured:
-    """Counts nothing."""
-
-    def committed(self, table: str, seconds: float) -> None:
-        """See `LakeMeter`."""
-
-    def landed(self, cluster: str, landed: Iterable[Landed]) -> None:
-        """See `LakeMeter`."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from mirrorlake.lake.meter import Landed
+from mirrorlake.lake.meter import LakeMeter, Landed
 from mirrorlake.metrics.facts import Facts, FlowFacts, PartitionSample, Volume
 from mirrorlake.metrics.histogram import Histogram, observed, of_records
 from mirrorlake.produce.batch_report import BatchReport
@@ -31,7 +31,7 @@ _COLUMNS = [
 ]
 
 
-class Recorder:
+class Recorder(LakeMeter):
     """Collects the reports of a run's threads; `clock` returns seconds since 1970."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
