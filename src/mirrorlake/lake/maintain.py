@@ -108,7 +108,7 @@ def _retain_records(
     removals = removals_of(staged, cuts)
     if not dry_run:
         # before the delete: a flow that lacks them has to find out, even after a crash in between
-        table_upkeep.note_removals(lake, removals)
+        table_upkeep.note_removals(lake, removals, renews=True)
     noted = [Cut(one.source_cluster, *one.place, one.below) for one in removals]
     removed = table_upkeep.remove_records(lake, noted, _ms(cutoff), dry_run)
     if removed and not dry_run:

@@ -8,9 +8,12 @@ Another module checks its age. Disabled flows count until a record is so old tha
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from mirrorlake.offsets.positions import InGeneration, PartitionGeneration, TopicAndPartition
+
+#: By how much the clocks of two hosts may differ, also in `sql/queries/not_in_stage.sql`.
+CLOCKS_DIFFER = timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,11 @@ class Removal(_OfPartition):
         return self.first_offset <= other.first_offset and other.below <= self.below
 
     def is_later(self, time: datetime | None) -> bool:
-        """Whether it was noted after a time; False if one of both is not known."""
-        return self.removed_at is not None and time is not None and self.removed_at > time
+        """Whether it may have been noted after a time, by another host's clock; False if one of
+        both is not known."""
+        if self.removed_at is None or time is None:
+            return False
+        return self.removed_at >= time - CLOCKS_DIFFER
 
 
 @dataclass(frozen=True)

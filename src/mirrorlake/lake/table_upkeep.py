@@ -85,9 +85,16 @@ def oldest_parked(lake: Lake, flow: str) -> dict[TopicAndPartition, tuple[int, i
     return oldest
 
 
-def note_removals(lake: Lake, removals: Sequence[Removal]) -> None:
+def note_removals(lake: Lake, removals: Sequence[Removal], renews: bool = False) -> None:
     """Record what is about to be deleted from the stage, or will not be in it. What is already
-    recorded is not written again."""
+    recorded is written again only if this `renews` its time: a process may have died before it
+    deleted what it had noted, and a target topic that began since then still got it."""
+    fresh = removals if renews else _unknown(lake, removals)
+    if fresh:
+        lake.change("note_removals", {"removals": Frame.of(_REMOVALS, fresh)})
+
+
+def _unknown(lake: Lake, removals: Sequence[Removal]) -> list[Removal]:
     clusters = {removal.source_cluster for removal in removals}
     known = {
         (cluster, removal.place): removal
@@ -99,8 +106,7 @@ def note_removals(lake: Lake, removals: Sequence[Removal]) -> None:
         noted = known.get((removal.source_cluster, removal.place))
         if noted is None or not noted.covers(removal):
             fresh.append(removal)
-    if fresh:
-        lake.change("note_removals", {"removals": Frame.of(_REMOVALS, fresh)})
+    return fresh
 
 
 def removals_from(lake: Lake, source_cluster: str) -> list[Removal]:

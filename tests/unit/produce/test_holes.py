@@ -110,8 +110,12 @@ def test_of_a_target_topic_that_was_made_again_what_is_deleted_later_is_a_hole()
     again, then = TargetGeneration(1, 1), datetime(2026, 11, 30)
     later, there = then + timedelta(days=9), (0, 80, 99)
     assert holes([removal(0, 80, at=later)], None, there, target=again, begun=then) == [(0, 0, 79)]
-    assert holes([removal(0, 80, at=then)], None, there, target=again, begun=then) == []
+    assert holes([removal(0, 80, at=then)], None, there, target=again, begun=later) == []
     assert holes([removal(0, 80, at=later)], None, there, target=again) == []
+    soon = then + timedelta(minutes=4)
+    assert holes([removal(0, 80, at=then)], None, there, target=again, begun=soon) == [
+        (0, 0, 79)
+    ], "clocks of two hosts differ"
 
 
 def test_of_one_that_goes_on_where_the_one_before_ended_all_that_it_lacks_is_a_hole() -> None:
