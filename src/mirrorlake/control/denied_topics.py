@@ -30,6 +30,7 @@ class DeniedTopics:
         self._incidents = incidents
         self._rights = rights
         self._refused: dict[str, tuple[int, float]] = {}  # how often, and when last
+        self._ends = False
 
     def add(self, refusals: Iterable[TopicRefused]) -> None:
         """Go on without topics from now on."""
@@ -45,6 +46,10 @@ class DeniedTopics:
         self._incidents.open_all(self._flow, TopicRefused.incident_kind, errors)
         self.topics = dict(sorted({**self.topics, **fresh}.items()))
 
+    def end(self) -> None:
+        """Resume no topic from now on: the flow has ended, so none would be tried again."""
+        self._ends = True
+
     def resume(self, names: Mapping[str, str]) -> None:
         """Go on with the topics that may be written again; `names` are target topics by source
         topic. Raises KafkaException when the cluster does not answer."""
@@ -52,15 +57,13 @@ class DeniedTopics:
         due = {
             topic: names[topic]
             for topic in self.topics
-            if topic in names and now >= self._due(topic)
+            if topic in names and now >= self._due(topic) and not self._ends
         }
         if not due:
             return
         rights = self._rights(due.values())
-        over = {
-            topic: name for topic, name in due.items() if (rights.get(name) or NEEDED) >= NEEDED
-        }
-        for topic in over:
+        over = {topic for topic, name in due.items() if _suffice(rights.get(name))}
+        for topic in sorted(over):
             logger.info(
                 "flow %s: the target takes topic %s again, as far as it says", self._flow, topic
             )
@@ -73,3 +76,8 @@ class DeniedTopics:
     def _due(self, topic: str) -> float:
         count, last = self._refused[topic]
         return last + PAUSES[min(count, len(PAUSES)) - 1]
+
+
+def _suffice(rights: frozenset[str] | None) -> bool:
+    """Whether a topic may be written, as far as is known: no right at all is an answer, too."""
+    return rights is None or rights >= NEEDED

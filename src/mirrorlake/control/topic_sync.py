@@ -190,7 +190,9 @@ class TargetTopics:
         """
         with self._use:
             plans = self._planned(begins)
-            comparison = self._comparison(_names(plan for plan in plans if plan.action != "refuse"))
+            unmade = self._unreported.unmade(_names(plans))
+            mirrored = _names(plan for plan in plans if plan.action != "refuse")
+            comparison = self._comparison(mirrored | unmade)
             later = comparison.waiting | comparison.stopped
             later |= frozenset() if begins else comparison.decided
             plans = [plan for plan in plans if plan.topic not in later]
@@ -199,13 +201,13 @@ class TargetTopics:
                 plan for plan in plans if plan.action != "refuse" and plan.topic not in refused
             )
             refused |= self.generations.begin(comparison, _names(wanted))
-            if begins:
-                refused |= self._begin_decided(comparison, {plan.topic for plan in plans})
+            refused |= self._make_unreported(comparison, unmade, _names(plans), begins)
             for plan in plans:
                 if plan.target_topic in self.generations.living and plan.topic not in refused:
                     self._ready[plan.target_topic] = plan.partitions
             self._resume_denied()
-            still = {*refused, *self._denied.topics, *(plan.topic for plan in refusals(plans))}
+            still = {*refused, *self._denied.topics, *_names(refusals(plans))}
+            still |= frozenset() if begins else comparison.decided  # not tried
             self._unmade.replace(refused, still)
             done = self._unmade.report_plans([plan for plan in plans if plan.action != "none"])
             done = [plan for plan in done if plan.topic not in refused]
@@ -224,6 +226,11 @@ class TargetTopics:
         with self._use:
             self._denied.add(refusals)
 
+    def flow_ends(self) -> None:
+        """Keep denied topics as they are from now on: the next run tries them again."""
+        with self._use:
+            self._denied.end()
+
     def _resume_denied(self) -> None:
         names = ((topic, self.remote_topic(topic)) for topic in self._denied.topics)
         self._denied.resume({topic: name for topic, name in names if name is not None})
@@ -238,9 +245,11 @@ class TargetTopics:
         except ClusterUnusable as error:
             if error.alias == self.flow.source:
                 self._silent = True
-                comparison = self._comparison({})
-                if begins:
-                    self._unmade.topics.update(self._begin_decided(comparison, ()))
+                unmade = self._unreported.unmade(())
+                comparison = self._comparison(unmade)
+                refused = self._make_unreported(comparison, unmade, (), begins)
+                tried = unmade.keys() | (comparison.decided if begins else ())
+                self._unmade.add(refused, tried - refused.keys())
             raise
 
     def _comparison(self, names: Mapping[str, str]) -> TargetComparison:
@@ -257,14 +266,24 @@ class TargetTopics:
             self._ready.pop(wanted[topic], None)
         return comparison
 
-    def _begin_decided(
-        self, comparison: TargetComparison, planned: Collection[str]
+    def _make_unreported(
+        self,
+        comparison: TargetComparison,
+        unmade: Mapping[str, str],
+        planned: Collection[str],
+        begins: bool,
     ) -> dict[str, TargetRefused]:
-        """Begin decided generations of topics that the source does not report; return those that
-        failed, by source topic."""
-        made = self._unreported.begin_decided(comparison, planned, self._silent)
-        self._ready |= made.ready
-        return made.refused
+        """Make again what the target refused for staged records, and, if `begins`, begin decided
+        generations of topics that the source does not report; return what failed, by source
+        topic."""
+        made = [self._unreported.make_again(comparison, unmade, self._silent)]
+        if begins:
+            made.append(self._unreported.begin_decided(comparison, planned, self._silent))
+        refused: dict[str, TargetRefused] = {}
+        for one in made:
+            self._ready |= one.ready
+            refused |= one.refused
+        return refused
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:
         """Ensure that the target answers and that the partitions of a batch exist; queries the

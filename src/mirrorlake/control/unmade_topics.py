@@ -12,7 +12,8 @@ _KIND = "topic_refused"
 
 class UnmadeTopics:
     """The unmade topics of one flow, each reported once. `topics` are source topics that the target
-    refused, with its answer; each refresh tries them again."""
+    refused, with its answer; each refresh tries them again, also those that the source has no
+    more."""
 
     def __init__(self, flow: str, incidents: Incidents) -> None:
         self.topics: dict[str, TargetRefused] = {}
@@ -30,10 +31,15 @@ class UnmadeTopics:
         self._still = set(still)
         self.topics = dict(sorted(refused.items()))
 
-    def add(self, refused: Mapping[str, TargetRefused]) -> None:
-        """Add refusals since the last refresh."""
+    def add(self, refused: Mapping[str, TargetRefused], made: Collection[str] = ()) -> None:
+        """Add refusals since the last refresh; topics that were `made` are refused no more."""
         self._tell(refused)
-        self.topics = dict(sorted({**self.topics, **refused}.items()))
+        over = self.topics.keys() & {*made}
+        if over:
+            about = (self._flow, _KIND)
+            self._incidents.close(lambda key: key[:2] == about and key.topic in over)
+        known = {topic: error for topic, error in self.topics.items() if topic not in over}
+        self.topics = dict(sorted({**known, **refused}.items()))
 
     def report_plans(self, plans: Sequence[TopicPlan]) -> list[TopicPlan]:
         """Report planned topics that must not be mirrored; `plans` are all present ones. Returns

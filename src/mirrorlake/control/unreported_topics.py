@@ -27,6 +27,24 @@ class UnreportedTopics:
         self, target: ClusterAdmin, generations: TargetGenerations, making: TopicMaking
     ) -> None:
         self._target, self._generations, self._making = target, generations, making
+        #: Staged topics that the target refused: their target topics and least partition counts.
+        self._unmade: dict[str, tuple[str, int]] = {}
+
+    def unmade(self, planned: Collection[str]) -> dict[str, str]:
+        """The target topics, by source topic, that the target refused to make or grow for staged
+        records, except of the `planned` topics."""
+        return {
+            topic: target for topic, (target, _) in self._unmade.items() if topic not in planned
+        }
+
+    def make_again(
+        self, comparison: TargetComparison, unmade: Mapping[str, str], silent: bool
+    ) -> MadeUnreported:
+        """Try again to make and grow target topics, by source topic: all that is `unmade` still."""
+        self._unmade = {topic: one for topic, one in self._unmade.items() if topic in unmade}
+        if not unmade:
+            return MadeUnreported({}, {})
+        return self.make_staged(comparison, unmade, dict(self._unmade.values()), silent)
 
     def begin_decided(
         self, comparison: TargetComparison, planned: Collection[str], silent: bool
@@ -74,6 +92,10 @@ class UnreportedTopics:
             name: max(counts.get(name, 0), needed[name])
             for name in living.values()
             if name not in refused
+        }
+        others = {topic: one for topic, one in self._unmade.items() if topic not in lacking}
+        self._unmade = others | {
+            topic: (lacking[topic], needed[lacking[topic]]) for topic in unmade
         }
         return MadeUnreported(ready, unmade)
 

@@ -163,7 +163,8 @@ class FlowWorker:
 
     def _note_closed(self) -> None:
         """Report, at the end, topics that get no records for now, and decisions that a run with
-        `--once` was too late to act on."""
+        `--once` was too late to act on. Control may go on; it resumes no denied topic then."""
+        self.targets.flow_ends()
         for why in self.targets.closed().values():
             self._stopped.note(why)
         for topic in sorted(self.targets.decided()) if self.once else ():

@@ -58,8 +58,8 @@ def test_it_waits_as_long_as_the_right_is_missing(side: Side) -> None:
     assert list(side.open) == [IncidentKey("east->west", "topic_refused", "a")] and list(
         denied.topics
     ) == ["a"]
-    side.rights["east.a"] = frozenset({"READ", "DESCRIBE"})
-    for _ in range(3):
+    for rights in ({"READ", "DESCRIBE"}, {"WRITE"}, ()):  # without any, it is not even described
+        side.rights["east.a"] = frozenset(rights)
         side.now += 1_000
         denied.resume(names)
         assert list(denied.topics) == ["a"] and side.open

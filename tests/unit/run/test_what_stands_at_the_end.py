@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from mirrorlake.errors import TargetRefused
+from mirrorlake.config.topology import load_topology
+from mirrorlake.control import denied_topics, topic_sync
+from mirrorlake.control.topic_sync import TargetTopics
+from mirrorlake.errors import TargetRefused, TopicRefused
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
@@ -17,6 +20,7 @@ from mirrorlake.run.resolve import Wanted, resolve
 from mirrorlake.run.snapshot import Snapshot
 from mirrorlake.run.stopped_partitions import StoppedPartitions
 from tests.support.lake_rows import FLOW, no_session, opened, write_file
+from mirrorlake.testing import MemoryCluster
 
 FIRST, SECOND = ("orders", 0), ("orders", 1)
 REFUSED = TargetRefused("lines is refused", topic="lines")
@@ -120,10 +124,49 @@ def test_what_was_decided_too_late_about_a_topic_is_not_done(
     begins, and the exit code was 0. One without goes on with it the next time, too."""
     bench = Bench(tmp_path, ())
     closed = {"orders": None} | ({"lines": REFUSED} if waits else {})
-    targets = SimpleNamespace(closed=lambda: closed, decided=lambda: {"orders"})
+    targets = SimpleNamespace(
+        closed=lambda: closed, decided=lambda: {"orders"}, flow_ends=lambda: None
+    )
     flow: Any = SimpleNamespace(
         flow=SimpleNamespace(name=FLOW), targets=targets, once=once, _stopped=bench.stopped
     )
     FlowWorker._note_closed(flow)
     text = "lines is refused" if waits else "did not begin yet what you decided about topic orders"
     assert (text if once else "None") in str(bench.ends_with)
+
+
+def test_a_topic_that_may_not_be_written_waits_for_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Control looks at topics once more when the flow has ended. It closed the incident, since the
+    topic may be written again, and nothing of it was sent."""
+    monkeypatch.setattr(denied_topics, "PAUSES", (0.0,))
+    monkeypatch.setattr(MemoryCluster, "client", None)
+    monkeypatch.setattr(topic_sync, "topic_rights", lambda _, names: dict.fromkeys(names))
+    bench = Bench(tmp_path, ())
+    lake = bench.deployment.lake
+    settings = {"sync_topic_acls_enabled": False, "sync_topic_configs_enabled": False}
+    topology = load_topology(write_file(tmp_path, flows={FLOW: {"topics": ["orders"], **settings}}))
+    clusters = {
+        "east": MemoryCluster("east", {"orders": [5]}),
+        "west": MemoryCluster("west", {"east.orders": [0]}),
+    }
+
+    def process() -> TargetTopics:
+        deployment = Deployment(lake, Connections(topology, clusters), EventLog(lake))
+        return TargetTopics(topology.flow(FLOW), deployment)
+
+    targets = process()
+    flow: Any = SimpleNamespace(
+        flow=SimpleNamespace(name=FLOW), targets=targets, once=True, _stopped=bench.stopped
+    )
+    flow._begin_anew_if_different = lambda: None
+    targets.refresh()
+    targets.deny([TopicRefused("orders may not be written", topic="orders")])
+    FlowWorker._note_closed(flow)
+    for after in (FlowWorker.refresh_topics, FlowWorker.check_targets):
+        after(flow)
+    assert bench.ends_with == "orders may not be written"
+    assert [row["topic"] for row in lake.ask_table("open_incidents")] == ["orders"]
+    process().refresh()
+    assert lake.ask_table("open_incidents") == [], "it is tried again"
