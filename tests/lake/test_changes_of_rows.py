@@ -58,12 +58,17 @@ INCIDENTS: list[dict[str, Any]] = [
 OVER = {"resolution": "over"}
 
 
-def settled(*keys: tuple[str, str | None, int | None]) -> dict[str, Frame]:
-    """Kinds, topics and partitions that are closed."""
+def settled(
+    *keys: tuple[str, str | None, int | None], mirrors: tuple[str | None, ...] = ()
+) -> dict[str, Frame]:
+    """Kinds, topics and partitions that are closed, of any mirror or of these."""
     columns = (
-        "flow STRING, kind STRING, topic STRING, partition INT, generation INT, behind TIMESTAMP"
+        "flow STRING, kind STRING, topic STRING, partition INT, generation INT, "
+        "of_mirror BOOLEAN, target_topic STRING, target_generation INT, behind TIMESTAMP"
     )
-    return {"settled": Frame(columns, [("a->b", *key, 0, None) for key in keys])}
+    named = [(True, mirror, None) for mirror in mirrors] or [(False, None, None)]
+    rows = [("a->b", *key, 0, *mirror, None) for key in keys for mirror in named]
+    return {"settled": Frame(columns, rows)}
 
 
 def run(first: int, *segments: tuple[int, int, int, int], partition: int = 0) -> dict[str, Any]:
@@ -130,6 +135,12 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], dict[str, Frame], dict[str, An
         "settle_incidents",
         INCIDENTS,
         settled(("target_refused", "t", 0), ("target_refused", "t", 1)),
+        OVER,
+    ),
+    "one of a mirror": (
+        "settle_incidents",
+        [*INCIDENTS, {**INCIDENTS[0], "target_topic": "a.t"}],
+        settled(("target_refused", "t", 0), mirrors=("a.t", "t")),
         OVER,
     ),
     "one without a topic": (

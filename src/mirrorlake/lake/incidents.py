@@ -18,21 +18,34 @@ from mirrorlake.offsets.positions import PartitionGeneration
 
 #: The resolutions of incidents that end by themselves, also in `sql/queries/remove_incidents.sql`.
 CAME_THROUGH, WENT_ON = "it came through again", "the flow went on behind the records"
-_SETTLED = "flow STRING, kind STRING, topic STRING, partition INT, generation INT, behind TIMESTAMP"
+_SETTLED = (
+    "flow STRING, kind STRING, topic STRING, partition INT, generation INT, of_mirror BOOLEAN, "
+    "target_topic STRING, target_generation INT, behind TIMESTAMP"
+)
 #: Kinds whose incidents concern only the offsets that they name, and await no decision: an open one
 #: does not cover other offsets of its partition.
 _OF_OFFSETS = frozenset({"landing_gap"})
 
 
+class NotedMirror(NamedTuple):
+    """The target topic and its generation that the row of an incident names; None where it names
+    none, as rows about no target topic and those of earlier versions."""
+
+    target_topic: str | None
+    target_generation: int | None
+
+
 class IncidentKey(NamedTuple):
     """What an incident is about; an open one is not reported twice. `generation` is the source
-    topic's, 0 where the incident concerns none."""
+    topic's, 0 where the incident concerns none. Without a `mirror` it is of any mirror that the
+    flow had under its policies and in generations of target topics."""
 
     flow: str
     kind: str
     topic: str | None = None
     partition: int | None = None
     generation: int = 0
+    mirror: NotedMirror | None = None
 
 
 class Incident(NamedTuple):
@@ -42,20 +55,18 @@ class Incident(NamedTuple):
     kind: str
     error: MirrorlakeError
 
+    @property
+    def key(self) -> IncidentKey:
+        """The key of its row."""
+        return key_of(_row(self))
+
 
 class WaitingPartition(NamedTuple):
     """A partition that waits for a decision, with the last source offset of its incident."""
 
-    kind: str
-    topic: str
-    partition: int
-    generation: int
+    key: IncidentKey
+    place: PartitionGeneration
     last_offset: int
-
-    @property
-    def place(self) -> PartitionGeneration:
-        """The generation of the partition that the offset belongs to."""
-        return PartitionGeneration(self.topic, self.partition, self.generation)
 
 
 class Incidents:
@@ -163,7 +174,7 @@ class Incidents:
 
     def settle_all(self, keys: Iterable[IncidentKey], resolution: str) -> None:
         """Close incidents, in one commit, which rewrites the table. Incidents that an operator
-        resolved by `stop` are closed too."""
+        resolved by `stop` are closed too. The keys have mirrors, all of them or none."""
         settled = frozenset(keys)
         if not settled:
             return
@@ -172,20 +183,30 @@ class Incidents:
             if any(key.kind == "target_lost" for key in settled):
                 # by it the view `group_positions` knows earlier checkpoints
                 behind = self._lake.ask("newest_checkpoint")[0]["at"]
-            rows = [(*key, behind) for key in settled]
+            none = NotedMirror(None, None)
+            rows = [
+                (*key[:-1], key.mirror is not None, *(key.mirror or none), behind)
+                for key in settled
+            ]
             frames = {"settled": Frame(_SETTLED, rows)}
             self._lake.change("settle_incidents", frames, resolution=resolution)
-            self._seen = {key: at for key, at in self._seen.items() if key not in settled}
+            self._seen = {
+                key: at
+                for key, at in self._seen.items()
+                if not {key, key._replace(mirror=None)} & settled
+            }
 
     def refused(self, flow: str) -> list[WaitingPartition]:
         """Partitions that stopped at a record, or for a lost position, without a decision yet."""
         rows = self._lake.ask("mirror_incidents", flow=flow)
-        names = WaitingPartition._fields
-        return [
-            WaitingPartition(**{name: row[name] for name in names})
-            for row in rows
-            if row["open"] and row["kind"] != ContentDiffers.incident_kind
-        ]
+        waiting = []
+        for row in rows:
+            if row["open"] and row["kind"] != ContentDiffers.incident_kind:
+                place = PartitionGeneration.from_row(row)
+                mirror = NotedMirror(row["noted_topic"], row["target_generation"])
+                key = IncidentKey(flow, row["kind"], *place, mirror)
+                waiting.append(WaitingPartition(key, place, row["last_offset"]))
+        return waiting
 
     def decided(self, flow: str, mirror: Callable[[str], LivingMirror]) -> Decided:
         """The operator's decisions about stopped partitions that hold now; see `decided_of`."""
@@ -203,10 +224,13 @@ class Incidents:
 
 
 def key_of(row: Mapping[str, Any]) -> IncidentKey:
-    """The key of an incident, from its row."""
-    return IncidentKey(
-        row["flow"], row["kind"], row["topic"], row["partition"], row["generation"] or 0
-    )
+    """The key of an incident, from its row; of any mirror where an earlier version's view lacks the
+    columns that name it."""
+    mirror = None
+    if "target_topic" in row:
+        mirror = NotedMirror(row["target_topic"], row.get("target_generation"))
+    place = (row["topic"], row["partition"], row["generation"] or 0)
+    return IncidentKey(row["flow"], row["kind"], *place, mirror)
 
 
 def _first_offsets(rows: Iterable[Mapping[str, Any]]) -> dict[IncidentKey, int | None]:
@@ -218,7 +242,7 @@ def _dedup_key(row: Mapping[str, Any], named: bool) -> tuple[object, ...]:
     target topic that is gone differs from one about the topic that now has its name, and, where
     rows have names (`named`), from one about another name."""
     # an earlier version's view lacks this column, too
-    key, of_target = key_of(row), row.get("target_generation") or 0
+    key, of_target = key_of(row)._replace(mirror=None), row.get("target_generation") or 0
     row_key = *key, of_target, row["target_topic"] if named else None
     return (
         (*row_key, row["first_offset"], row["last_offset"]) if key.kind in _OF_OFFSETS else row_key

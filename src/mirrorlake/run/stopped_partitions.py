@@ -131,14 +131,15 @@ class StoppedPartitions:
 
     def parked(self, places: Sequence[PartitionGeneration]) -> None:
         """Settle the open refusals of partitions that now go on behind refused records."""
-        kind = TargetRefused.incident_kind
-        open_ones = {
-            refusal.place for refusal in self._incidents.refused(self._flow) if refusal.kind == kind
-        }
-        over = open_ones.intersection(places)
-        self._incidents.settle_all((IncidentKey(self._flow, kind, *each) for each in over), PARK)
-        for place in over:
-            self._here.pop(place.topic_partition, None)
+        parked, kind = frozenset(places), TargetRefused.incident_kind
+        over = [
+            refusal
+            for refusal in self._incidents.refused(self._flow)
+            if refusal.key.kind == kind and refusal.place in parked
+        ]
+        self._incidents.settle_all((refusal.key for refusal in over), PARK)
+        for refusal in over:
+            self._here.pop(refusal.place.topic_partition, None)
 
     def stop_where_lost(self, producer: FlowProducer, ends: AskEnds, decided: Decided) -> bool:
         """Leave out partitions of which the target has lost acknowledged records, until an operator
@@ -221,37 +222,48 @@ class StoppedPartitions:
         self._behind = frozenset(behind)
         if not (self._here or self._before):
             return  # no other code opens incidents for this flow
-        waiting = self._incidents.refused(self._flow)
-        self._before = bool(waiting)
+        waiting, went_on = self._incidents.refused(self._flow), False
         taken = {
-            IncidentKey(self._flow, refusal.kind, *refusal.place)
+            refusal.key
             for refusal in waiting
-            if refusal.kind in _GO_ON
+            if refusal.key.kind in _GO_ON
             and snapshot is not None
             and snapshot.is_behind(refusal.place, refusal.last_offset)
         }
-        self._incidents.settle_all(taken, WENT_ON)
-        waiting = [
-            refusal
-            for refusal in waiting
-            if IncidentKey(self._flow, refusal.kind, *refusal.place) not in taken
-        ]
-        over = {*self._here} - {(refusal.topic, refusal.partition) for refusal in waiting}
-        if over:
-            went_on = over & {(key.topic, key.partition) for key in taken}
-            for key in went_on:
-                self._here.pop(key, None)
-            self._decided |= over - went_on
+        if snapshot is not None and taken:
+            went_on = self._close_taken(taken, snapshot)
+            waiting = self._incidents.refused(self._flow)
+        self._before = bool(waiting)
+        over = {*self._here} - {refusal.place.topic_partition for refusal in waiting}
+        if over or went_on:
+            self._decided |= over
             self._begin_anew()
             return
         self._try_again(
             {
-                (refusal.topic, refusal.partition)
+                refusal.place.topic_partition
                 for refusal in waiting
-                if refusal.kind == TargetRefused.incident_kind
+                if refusal.key.kind == TargetRefused.incident_kind
             }
             & self._here.keys()
         )
+
+    def _close_taken(self, taken: Collection[IncidentKey], snapshot: Snapshot) -> bool:
+        """Close incidents of records that the flow has passed; returns whether a stopped partition
+        went on. One that has stopped again, at later records, gets an incident of its own: while
+        the other one was open, it stood for both."""
+        self._incidents.settle_all(taken, WENT_ON)
+        went_on, again = list[TargetRefused](), list[TargetRefused]()
+        for problem in [*self._here.values()]:
+            key = Incident(self._flow, problem.incident_kind, problem).key
+            if key in taken and isinstance(problem, TargetRefused):
+                place = PartitionGeneration(*problem.topic_partition, key.generation)
+                passed = snapshot.is_behind(place, problem.last_offset or 0)
+                (went_on if passed else again).append(problem)
+        self._report(again)
+        for problem in went_on:
+            self._here.pop(problem.topic_partition, None)
+        return bool(went_on)
 
     def _try_again(self, refused: Collection[TopicAndPartition]) -> None:
         """Let the flow try refused records again if the limits of their target topics have changed

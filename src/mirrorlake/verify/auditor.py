@@ -247,7 +247,7 @@ class Auditor:
         Incidents(self._lake).close(
             lambda key: (
                 key[:2] == (flow, ContentDiffers.incident_kind)
-                and key[2:] not in differing
+                and (key.topic, key.partition, key.generation) not in differing
                 and key.topic not in closed
             )
         )

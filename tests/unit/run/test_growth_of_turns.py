@@ -106,9 +106,10 @@ class Lake(MemoryLake):
         super().__init__()
         common = {"kind": kind, "open": resolution is None, "resolution": resolution, "flow": "f"}
         offsets = {"first_offset": 3, "last_offset": 4, "target_offset": 7, "at": 0}
-        generations = {"generation": 0, "target_generation": 0, "target_topic": None}
+        generations = {"generation": 0, "target_generation": 0}
+        names = {"target_topic": None, "noted_topic": None}
         rows = [
-            {"topic": topic, "partition": number, **common, **offsets, **generations}
+            {"topic": topic, "partition": number, **common, **offsets, **generations, **names}
             for topic, number in keys(size)
         ]
         self.answers["mirror_incidents"] = rows

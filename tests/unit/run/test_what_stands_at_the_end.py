@@ -14,15 +14,18 @@ from mirrorlake.errors import TargetRefused, TopicRefused
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.targets import LivingMirror
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.run.flow_worker import FlowWorker
 from mirrorlake.run.resolve import Wanted, resolve
 from mirrorlake.run.snapshot import Snapshot
 from mirrorlake.run.stopped_partitions import StoppedPartitions
-from tests.support.lake_rows import FLOW, no_session, opened, write_file
 from mirrorlake.testing import MemoryCluster
+from tests.support.lake_rows import FLOW, no_session, opened, write_file
 
 FIRST, SECOND = ("orders", 0), ("orders", 1)
+NONE, BEFORE = LivingMirror(None, None), LivingMirror("orders", 0)
+NOW = LivingMirror("east.orders", 0)
 REFUSED = TargetRefused("lines is refused", topic="lines")
 
 
@@ -34,31 +37,46 @@ class Bench:
         lake, topology = opened(no_session, write_file(directory))
         self.deployment = Deployment(lake, Connections(topology), EventLog(lake))
         self.restarts = 0
+        self.begin()
+        self.refused(*refused)
+
+    def begin(self) -> None:
+        """As a process does that knows of nothing that was refused before."""
         targets: Any = SimpleNamespace(check=lambda: None, closed=dict, remote_topic=str)
         self.stopped = StoppedPartitions(
             FLOW,
-            lake,
+            self.deployment.lake,
             targets,
             incidents=self.deployment.event_log.incidents,
             begin_anew=self._begin_anew,
             limits=lambda _topics: {},
         )
-        self.refused(*refused)
 
     def _begin_anew(self) -> None:
         self.restarts += 1
 
-    def refused(self, *keys: tuple[str, int]) -> None:
+    def refused(self, *keys: tuple[str, int], offset: int = 5, mirror: LivingMirror = NONE) -> None:
         self.stopped.refused(
             [
                 TargetRefused(f"{topic}-{at} is refused", topic=topic, partition=at,
-                              first_offset=5, last_offset=5, generation=0)
+                              first_offset=offset, last_offset=offset, generation=0,
+                              target_topic=mirror.name, target_generation=mirror.generation)
                 for topic, at in keys
             ]
         )  # fmt: skip
 
-    def decided(self, partition: int) -> None:
-        resolve(self.deployment, Wanted(topic="orders", partition=partition), "retry")
+    @property
+    def open_ones(self) -> list[tuple[int, int, str | None]]:
+        """The partition, offset and target topic of each open incident."""
+        rows = self.deployment.lake.ask_table("open_incidents")
+        return sorted((row["partition"], row["first_offset"], row["target_topic"]) for row in rows)
+
+    def stopped_in(self, mirror: LivingMirror) -> frozenset[PartitionGeneration]:
+        """What an operator has stopped of a mirror."""
+        return self.deployment.event_log.incidents.decided(FLOW, lambda _topic: mirror).stopped
+
+    def decided(self, partition: int, choice: str = "retry") -> None:
+        resolve(self.deployment, Wanted(topic="orders", partition=partition), choice)
 
     @property
     def ends_with(self) -> str | None:
@@ -95,6 +113,53 @@ def test_what_was_taken_since_is_over_and_the_other_one_is_not(bench: Bench) -> 
     assert bench.ends_with == "orders-1 is refused"
     bench.stopped.check(at(p0=6, p1=6))
     assert bench.ends_with is None
+
+
+def test_a_later_record_that_is_refused_stands_when_the_one_before_is_over(tmp_path: Path) -> None:
+    """The open incident of the first one stood for both: when it was over, `run --once` ended with
+    exit code 0, with no open incident, in front of the second one."""
+    bench = Bench(tmp_path, (FIRST,))
+    bench.begin()
+    bench.refused(FIRST, offset=9)
+    assert bench.open_ones == [(0, 5, None)]
+    for _ in range(2):
+        bench.stopped.check(at(p0=9))
+        assert bench.ends_with == "orders-0 is refused" and bench.open_ones == [(0, 9, None)]
+    assert bench.restarts == 0, "it was tried a moment ago"
+    bench.stopped.check(at(p0=10))
+    assert bench.ends_with is None and bench.open_ones == []
+
+
+def test_what_waits_of_another_mirror_takes_nothing_with_it(tmp_path: Path) -> None:
+    """As of one that the flow had under another policy, or before it was made again."""
+    bench = Bench(tmp_path, ())
+    bench.refused(FIRST, mirror=BEFORE)
+    bench.begin()
+    bench.refused(FIRST, offset=9, mirror=NOW)
+    bench.stopped.check(at(p0=9))
+    assert bench.ends_with == "orders-0 is refused"
+    assert bench.open_ones == [(0, 9, "east.orders")] and bench.restarts == 0
+
+
+@pytest.mark.parametrize("how", ["taken", "parked", "decided"])
+@pytest.mark.parametrize("before", [BEFORE, LivingMirror("east.orders", 1)])
+def test_what_was_stopped_of_another_mirror_stays_stopped(
+    tmp_path: Path, how: str, before: LivingMirror
+) -> None:
+    bench = Bench(tmp_path, ())
+    bench.refused(FIRST, mirror=before)
+    bench.decided(0, "stop")
+    bench.begin()
+    bench.refused(FIRST, mirror=NOW)
+    if how == "taken":
+        bench.stopped.check(at(p0=6))
+    elif how == "parked":
+        bench.stopped.parked([PartitionGeneration(*FIRST, 0)])
+    else:
+        bench.decided(0)
+    assert bench.open_ones == []
+    assert bench.stopped_in(before) == {PartitionGeneration(*FIRST, 0)}
+    assert bench.stopped_in(NOW) == frozenset()
 
 
 def test_a_flow_that_begins_anew_goes_by_what_was_decided(bench: Bench) -> None:
