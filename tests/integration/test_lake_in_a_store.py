@@ -141,7 +141,7 @@ def test_a_store_without_conditional_puts_is_refused(
             check=False,
         )
     assert done.returncode == 2, done.stderr
-    assert f"no lake can be made at {url}: its store has overwritten an object" in done.stderr
+    assert f"no lake can be kept at {url}: its store has overwritten an object" in done.stderr
     assert "choose a store with conditional puts" in done.stderr
 
 

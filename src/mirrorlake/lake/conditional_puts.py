@@ -18,8 +18,8 @@ _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 
 def check_conditional_puts(root: Place) -> None:
-    """Check that a lake to be made at a place can be committed to, by a file that is put there, or
-    into the nearest folder above, and deleted again.
+    """Check that a lake at a place, or one to be made there, can be committed to, by a file that is
+    put there, or into the nearest folder above, and deleted again: three requests of a store.
 
     Raises LakeError where it cannot, OSError where a store refuses. A folder that cannot be written
     to says nothing of its file system: the first write there reports that.
@@ -49,7 +49,7 @@ def _try(probe: Place, root: Place) -> None:
     finally:
         probe.delete()
     raise LakeError(
-        f"no lake can be made at {root}: its store has overwritten an object by a put that had to "
+        f"no lake can be kept at {root}: its store has overwritten an object by a put that had to "
         "fail since the object was there, so two processes would overwrite each other's commits; "
         "choose a store with conditional puts (If-None-Match) for lake.path"
     )

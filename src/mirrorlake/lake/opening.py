@@ -40,7 +40,8 @@ logger = logging.getLogger(__name__)
 def open_lake(
     session: "SparkSession | Callable[[], SparkSession]", location: Location, directory: Path
 ) -> Lake:
-    """Open the lake of a topology whose file is in `directory`, and make what it lacks.
+    """Open the lake of a topology whose file is in `directory` to write to it, and make what it
+    lacks.
 
     `session` may be a function that opens one; a lake in a folder calls it when it first needs a
     session. Raises LakeError when the place is not writable, holds something else, or was written
@@ -144,7 +145,8 @@ def _open_folder(
     lake = PathLake(session, root, checkpoints, registered=location.catalog is not None)
     there = _tables_at(root)
     missing = [table for table in TABLES if table not in there]
-    if "records" in missing:
+    # A lake in a store may be a copy, made from one that takes conditional puts.
+    if "records" in missing or (root.in_store and checkpoints is not None):
         check_conditional_puts(root)
     _create_tables(lake, missing)
     _read_properties(lake)

@@ -87,10 +87,10 @@ def _staged(lake: Reader | None) -> Staged:
     """What the lake has staged; unknown in a catalog, where finding out means reading the stage."""
     if lake is None or lake.directory is None:
         return UnknownStage()
-    if has_table(lake.directory, "records"):
-        return _StagedFiles(lake)
-    check_conditional_puts(lake.directory)
-    return NothingStaged()
+    is_there = has_table(lake.directory, "records")
+    if lake.directory.in_store or not is_there:
+        check_conditional_puts(lake.directory)
+    return _StagedFiles(lake) if is_there else NothingStaged()
 
 
 class _StagedFiles:

@@ -33,7 +33,7 @@ def test_one_that_has_conditional_puts_keeps_nothing_of_it(link: StoreLink) -> N
 def test_one_that_overwrites_is_refused(link: StoreLink) -> None:
     link.conditional = False
     root = Store(link.address).place("without")
-    with pytest.raises(LakeError, match=r"no lake can be made at s3://lakes/without: .*put"):
+    with pytest.raises(LakeError, match=r"no lake can be kept at s3://lakes/without: .*put"):
         check_conditional_puts(root)
     assert (root / "_checkpoints").names() == []
 
@@ -98,7 +98,29 @@ def test_nothing_is_begun_there(
     topology = topology_of(tmp_path)
     Store(link.address).hold(topology, asked)
     lake = mirrorlake.open(topology)
-    with pytest.raises(LakeError, match="no lake can be made at"):
+    with pytest.raises(LakeError, match="no lake can be kept at"):
         lake.plan() if asked == "plan" else lake.internals.tables
     put = [request.key for request in link.requests if request.kind == "PUT"]
     assert len(put) == 2 and all("/probe-" in key for key in put)
+
+
+@pytest.mark.parametrize("asked", ["plan", "begin"])
+def test_a_lake_that_was_copied_there_is_not_written_to(
+    link: StoreLink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    """Of two processes each would overwrite the other's commits. To read it asks for no put."""
+    monkeypatch.setenv(KEY, SECRET)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    topology = topology_of(tmp_path)
+    Store(link.address).hold(topology, f"copied-{asked}")
+    assert mirrorlake.open(topology).internals.tables.lake_id
+    link.conditional = False
+    before = len(link.requests)
+    lake = mirrorlake.open(topology)
+    with pytest.raises(LakeError, match="no lake can be kept at"):
+        lake.plan() if asked == "plan" else lake.internals.tables
+    assert link.counted(before)["PUT"] == 2
+    before = len(link.requests)
+    assert not mirrorlake.open(topology).rows("SELECT offset FROM records")
+    mirrorlake.open(topology).status()
+    assert link.counted(before)["PUT"] == 0
