@@ -192,18 +192,25 @@ def test_what_is_refused(
 ) -> None:
     here = replicated
     lake = here.lake(spark)
-    few = f"{here.topic}.few"
+    few, short = f"{here.topic}.few", f"{here.topic}.short"
     create_topic(clusters.west, few, 1)
+    create_topic(clusters.west, short, PARTITIONS, retention_ms="1")
     refused: Mapping[str, tuple[str, str]] = {
         "rand does not give the same answer": ("rand() > 0.5", "any"),
         "cannot be used": ("no_such_column = 1", "any"),
         "has 1 partitions and": ("true", few),
+        "may delete the records again": ("true", short),
         "--into-mirror": ("true", f"east.{here.topic}"),
     }
     for said, (where, to) in refused.items():
         with pytest.raises(InputError, match=said):
             lake.replay(here.topic, where, to)
     assert lake.replay(here.topic, "offset < 0", "any").records == 0
+    assert lake.replay(here.topic, "offset < 0", short).records == 0
+    with pytest.raises(InputError, match="may delete the records again"):
+        lake.replay(here.topic, "true", short, max_records=2, dry_run=True)
+    kept = lake.replay(here.topic, "true", short, into_mirror=True, dry_run=True)
+    assert kept.records >= COUNT
     assert not list(lake.rows("SELECT * FROM changes WHERE resource = 'any'"))
 
 

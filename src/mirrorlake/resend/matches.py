@@ -1,12 +1,12 @@
 """The staged records that a predicate picks, by Spark: how many, where, and in the form that is
 sent."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from mirrorlake.errors import InputError, first_line
@@ -43,45 +43,56 @@ class Matches:
         except (AnalysisException, ParseException) as error:
             raise InputError(f"the predicate cannot be used: {first_line(error)}") from error
 
-    def ranges(self) -> list[StagedRange]:
+    def ranges(self) -> dict[StagedRange, int]:
         """Where they lie in each generation of each partition, and how many, by one version of the
-        table."""
+        table; each range with the time of its oldest record, ms."""
         grouped = (
             self._rows.groupBy("partition", generation().alias("generation"))
             .agg(
                 F.min("offset").alias("first"),
                 F.max("offset").alias("last"),
                 F.count("*").alias("records"),
+                F.min(_stamped()).alias("oldest_ms"),
             )
             .orderBy("partition", "generation")
         )
-        return [StagedRange(self._cluster, self._topic, *row) for row in _collected(grouped)]
+        return {
+            StagedRange(self._cluster, self._topic, *row[:-1]): row["oldest_ms"]
+            for row in _collected(grouped)
+        }
 
-    def first(self, ranges: Sequence[StagedRange], max_records: int) -> list[StagedRange]:
+    def first(self, ranges: Mapping[StagedRange, int], max_records: int) -> dict[StagedRange, int]:
         """The ranges that hold the first `max_records` of them, in the order of partition,
-        generation and offset."""
-        kept, part = first_of(ranges, max_records)
+        generation and offset, as `ranges` has them."""
+        whole, part = first_of(ranges, max_records)
+        kept = {each: ranges[each] for each in whole}
         if part is not None:
             inside = self._rows.where(
                 (F.col("partition") == part.partition)
                 & (generation() == part.generation)
                 & (F.col("offset") <= part.last)
             )
-            firsts = inside.select("offset").orderBy("offset").limit(part.record_count)
-            kept.append(part._replace(last=_collected(firsts.agg(F.max("offset")))[0][0]))
+            columns = ("offset", _stamped().alias("at"))
+            firsts = inside.select(*columns).orderBy("offset").limit(part.record_count)
+            ((last, oldest_ms),) = _collected(firsts.agg(F.max("offset"), F.min("at")))
+            kept[part._replace(last=last)] = oldest_ms
         return kept
 
     def examples(self, count: int) -> list[dict[str, Any]]:
         """The first records: partition, offset, timestamp (ms), and the beginnings of key and
         value."""
         begins = (F.expr(f"substring({name}, 1, {SHOWN_BYTES})") for name in ("key", "value"))
-        stamped = F.coalesce("timestamp_ms", F.unix_millis("timestamp"))
-        columns = (F.col("partition"), F.col("offset"), stamped, *begins)
+        columns = (F.col("partition"), F.col("offset"), _stamped(), *begins)
         records = (
             self._rows.orderBy("partition", generation(), "offset").limit(count).select(*columns)
         )
         names = ("partition", "offset", "timestamp", "key", "value")
         return [dict(zip(names, row, strict=True)) for row in _collected(records)]
+
+
+def _stamped() -> Column:
+    """A record's timestamp, ms."""
+    return F.coalesce("timestamp_ms", F.unix_millis("timestamp"))
 
 
 def _collected(rows: DataFrame) -> list[Row]:

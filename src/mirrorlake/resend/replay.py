@@ -79,6 +79,8 @@ class Replay:
         ranges = matches.ranges()
         if asked.max_records is not None:
             ranges = matches.first(ranges, asked.max_records)
+        if ranges and not makes and not asked.into_mirror:
+            topics.check_kept(steps.admin, {asked.to: min(ranges.values())})
         parts = (ResentTopic(asked.topic, asked.to, tuple(ranges)),)
         resend = steps.new("replay", asked.source, asked.request, parts, zone)
         shown = min(examples, resend.records)
