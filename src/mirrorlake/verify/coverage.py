@@ -17,6 +17,7 @@ from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.run.target_losses import ends_below
 from mirrorlake.verify.not_compared import (
+    BEYOND_MAP,
     DIFFERED,
     GONE,
     IN_FRONT,
@@ -72,6 +73,9 @@ def find_not_compared(
         else:
             comes = stretch.reason != NO_ANSWER and stretch.detail != IN_FRONT
             (free if comes else held).append(stretch)
+    tails = _within(_beyond_maps(scope, aside), bounds)
+    for stretch, why in reasons(tails, incidents, flow.pauses):
+        (free if why is None else held).append(stretch)
     differed = [
         NotCompared(*place, *extent, DIFFERED, detail=GONE.format(verdict))
         for place, extent, verdict in scope.differed(compared)
@@ -99,6 +103,27 @@ def find_strangers(scope: FlowScope, index: StageIndex) -> list[dict[str, Any]]:
         }
         for place, row in sorted(rows.items())
         if row.offset < grown[place][2]
+    ]
+
+
+def _beyond_maps(scope: FlowScope, aside: Callable[[str], bool]) -> list[NotCompared]:
+    """What logs of the target hold behind the map's ends, where it is not known whether the flow is
+    writing there. Transaction markers are no records, so whether there is one is looked up."""
+    grown = {
+        (row["target_topic"], row["partition"]): (row, end)
+        for row, end in scope.beyond_maps()
+        if not aside(row["topic"])
+    }
+    firsts = {place: row["target_end"] for place, (row, _) in grown.items()}
+    records = _first_rows(scope.deployment.connections, scope.flow.target, firsts)
+    return [
+        NotCompared(
+            *(row["topic"], row["partition"], row["generation"], row["source_end"], None),
+            NO_ANSWER,
+            detail=BEYOND_MAP.format(*place, records[place].offset),
+        )
+        for place, (row, end) in sorted(grown.items(), key=lambda each: each[0])
+        if place in records and records[place].offset < end
     ]
 
 

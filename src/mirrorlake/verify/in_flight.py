@@ -48,8 +48,9 @@ class TargetPosition:
 def target_positions(
     flow: ResolvedFlow, deployment: Deployment, partitions: Collection[TopicAndPartition]
 ) -> dict[TopicAndPartition, TargetPosition]:
-    """Positions by target partition. Partitions without a committed position are missing: it cannot
-    be known what lies behind the map's end there. Raises KafkaException."""
+    """Positions by target partition. Partitions without a committed position are missing, as are
+    all where delivery is not exactly once: it cannot be known whose the records behind the map's
+    end are there (`coverage.find_not_compared`). Raises KafkaException."""
     lake = deployment.lake
     if flow.settings.delivery != "exactly_once" or not lake.stored_id or not partitions:
         return {}

@@ -18,6 +18,10 @@ NO_ANSWER, INTERRUPTED, DIFFERED = "no_answer", "interrupted", "differed"
 GONE = "{} when it was compared, and the stage has it no more"
 NO_WORD = "the source does not say what it has of it"
 IN_FRONT = "it lies in front of all that is staged or compared"
+BEYOND_MAP = (
+    "the target does not know how far the flow is; what {}-{} has from its offset {} on is not "
+    "compared"
+)
 #: How many stretches of a partition are looked up, each in a round of its own.
 _LOOKED_UP = 16
 #: Incidents that do not hold records up.
@@ -187,6 +191,8 @@ def on_its_way(stretch: NotCompared, runs: bool) -> NotCompared:
     """The stretch, which nothing holds up, once it is known whether a process runs the flow."""
     if runs:
         return replace(stretch, reason=IN_FLIGHT, detail="the flow is running")
+    if stretch.reason == NO_ANSWER:
+        return stretch
     return replace(stretch, detail="no process that runs the flow continuously is known")
 
 

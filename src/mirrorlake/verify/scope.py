@@ -160,7 +160,7 @@ class FlowScope:
         grown = {}
         for (name, partition), end in self._ends.items():
             topic, noted = names.get(name, ""), self._noted.get(name, ())
-            shared = name == HEARTBEATS or name in self.shared_targets
+            shared = self._is_shared(name)
             brought = (name, partition) in self._positions or (topic, partition) in mapped
             if not (topic and noted) or shared or brought or partition in staged.get(topic, {}):
                 continue
@@ -169,6 +169,24 @@ class FlowScope:
             if began and first < end:
                 grown[name, partition] = topic, first, end
         return grown
+
+    def beyond_maps(self) -> list[tuple[ExtentRow, int]]:
+        """The rows of the map behind whose ends logs of the target go on, up to the ends given with
+        them, while the target does not know how far the flow is. In a topic that others write to as
+        well nothing says whose that is."""
+        if self.flow.settings.provenance != "none":
+            return []
+        grown = []
+        for row in self._rows:
+            place = row["target_topic"], row["partition"]
+            end = self._ends.get(place, 0)
+            is_unknown = place not in self._positions and not self._is_shared(place[0])
+            if is_unknown and row["target_end"] < end:
+                grown.append((row, end))
+        return grown
+
+    def _is_shared(self, target_topic: str) -> bool:
+        return target_topic == HEARTBEATS or target_topic in self.shared_targets
 
     def same_topic(self, topic: str) -> bool:
         """Whether the topic at the source is the one that was staged, or none was."""

@@ -1,6 +1,7 @@
 """What a comparison did not see of a partition: which offsets, and why."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -123,6 +124,9 @@ def test_why() -> None:
     assert reason(item, [row("source_truncated", is_open=False, generation=1)], False) is None
     assert reason(item, [stopped], True) == ("stopped", "decided of source_truncated")
     assert [on_its_way(item, runs).reason for runs in (True, False)] == ["in_flight", "not_mapped"]
+    unknown = replace(item, reason="no_answer", detail="of its log")
+    assert on_its_way(unknown, runs=True).reason == "in_flight"
+    assert on_its_way(unknown, runs=False) == unknown
 
 
 @pytest.mark.parametrize(
