@@ -10,10 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 from deltalake import DeltaTable
 
 from mirrorlake import open as opened
 from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.naming.at_target import name_at_target
 from mirrorlake.verify import job, outcome
 from tests.support.clusters import ClusterPair
 from tests.support.commands import mirrorlake
@@ -28,6 +30,7 @@ from tests.support.kafka import (
     truncate,
     write,
 )
+from tests.support.lake_rows import append, record_row
 from tests.support.replication import write_topology
 from tests.support.topologies import fill, texts, values
 from tests.support.waiting import until
@@ -291,3 +294,34 @@ def test_a_head_of_the_log_that_was_never_landed_is_listed(
         answer = mirrorlake(topology, "verify", code=1)
         assert unseen(answer, topic_name) == [("", 0, 0, COUNT - 1, "not_staged")]
         assert answer["differences"] == []
+
+
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+def test_what_lies_behind_the_map_where_no_position_says_whose_it_is(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path, delivery: str
+) -> None:
+    """The target forgets the position of a flow that rests for a week, and never has one of a flow
+    that is not exactly once. Markers of transactions are no records."""
+    mirror = f"east.{topic_name}"
+    topology = scene(clusters, tmp_path, topic_name, delivery=delivery)
+    lake = opened(topology).internals.tables
+    if delivery == "exactly_once":
+        group = name_at_target(lake.lake_id, "east->west")
+        admin = AdminClient({"bootstrap.servers": clusters.west})
+        admin.delete_consumer_groups([group])[group].result(30)
+    assert mirrorlake(topology, "verify")["not_compared"] == []
+    producer = transactional_producer(clusters.west)
+    producer.begin_transaction()
+    producer.produce(mirror, b"aborted")
+    producer.flush()
+    producer.abort_transaction()
+    assert mirrorlake(topology, "verify")["not_compared"] == []
+    write(clusters.west, mirror, [NewRecord(b"strange")])
+    answer = mirrorlake(topology, "verify", code=1)
+    assert unseen(answer, topic_name) == [("", 0, COUNT, None, "no_answer")]
+    (record,) = read_topic(clusters.west, mirror)[0][COUNT:]
+    detail = f"what {mirror}-0 has from its offset {record.offset} on is not compared"
+    assert detail in answer["not_compared"][0]["detail"]
+    assert answer["differences"] == []
+    append(lake, "offset_map", [record_row("north->west", (topic_name, 0, 0), 0, mirror, 900)])
+    assert mirrorlake(topology, "verify")["not_compared"] == [], "another flow writes there, too"
