@@ -17,7 +17,8 @@ class Table:
 
     def ask_table(self, _name: str) -> QueryRows:
         self.asked += 1
-        return QueryRows(self.rows, ("flow", "kind", "topic", "partition", "generation"))
+        names = ("flow", "kind", "topic", "partition", "generation", "first_offset")
+        return QueryRows(self.rows, names)
 
     @property
     def reader(self) -> "Table":
@@ -36,9 +37,8 @@ class Table:
 
 def test_counts_follow_what_this_process_does() -> None:
     lake = Table()
-    lake.rows = [
-        {"flow": "a->b", "kind": "flow_waits", "topic": None, "partition": None, "generation": 0}
-    ]
+    place = {"topic": None, "partition": None, "generation": 0, "first_offset": None}
+    lake.rows = [{"flow": "a->b", "kind": "flow_waits", **place}]
     incidents = Incidents(lake)  # type: ignore[arg-type]
     assert incidents.open_counts() == {}
     refused = TargetRefused("too large", topic="orders", partition=0)
