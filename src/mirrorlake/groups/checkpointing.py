@@ -133,7 +133,7 @@ class Checkpointing:
         )
         self._committed = committed
         all_reported = by_group.keys() - reported.errors.keys()
-        other = self._passed_over.changed()
+        other = self._passed_over.changed() if committed else frozenset()
         seen = self._newest.revision, committed, generations, all_reported, elsewhere
         if seen == self._nothing_by and not other:
             return []

@@ -134,3 +134,9 @@ def test_those_of_an_earlier_process_are_corrected_by_what_was_decided_since(
     turn.groups = turn.begin()
     rows = turn.groups.source.checkpoint()
     assert [(row.partition, row.reason) for row in rows] == [(0, trimmed_reason(6))]
+
+
+def test_a_flow_without_positions_of_groups_asks_for_none_of_them(tmp_path: Path) -> None:
+    turn = Turn(tmp_path, [])
+    turn.running.passed += 1
+    assert turn.groups.source.checkpoint() == [] and turn.lake.asked["parked_waiting"] == 0
