@@ -104,7 +104,7 @@ def _planned(
     if not flows:
         return [], {}
     if knows:
-        plan = planned(known, [flow.name for flow in flows]).to_dict()
+        plan = planned(known, [flow.name for flow in flows], tries_puts=False).to_dict()
     else:
         plan = make_plan(known.connections, flows)
     problems = [

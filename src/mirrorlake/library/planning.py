@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from mirrorlake.config.lake import Lake as Location
@@ -27,8 +28,9 @@ BUSY_MS = 3_600_000
 _PLACES = "topic STRING, partition INT, generation INT, first BIGINT"
 
 
-def planned(known: Internals, flows: Sequence[str] | None) -> Plan:
-    """Plan flows. Raises as documented for `OpenLake.plan`."""
+def planned(known: Internals, flows: Sequence[str] | None, tries_puts: bool = True) -> Plan:
+    """Plan flows; `tries_puts`: try in the store of a lake that is there, too, whether it takes
+    conditional puts. Raises as documented for `OpenLake.plan`."""
     wanted = known.topology.require_flows(flows)
     lake = known.sessionless
     document = make_plan(
@@ -36,7 +38,7 @@ def planned(known: Internals, flows: Sequence[str] | None) -> Plan:
         wanted,
         WrittenChanges(lake),
         lake,
-        _staged(lake),
+        _staged(lake, tries_puts),
         lake_id=None if known.location.path is None else known.stored_id,
     )
     needs = needs_of(document["flows"], wanted, _busiest(lake), kind_of(known.location))
@@ -83,13 +85,16 @@ def _busiest(lake: Reader | None) -> Iterable[Mapping[str, Any]]:
     return lake.query_rows("busiest_minutes", since_ms=since)
 
 
-def _staged(lake: Reader | None) -> Staged:
+def _staged(lake: Reader | None, tries_puts: bool) -> Staged:
     """What the lake has staged; unknown in a catalog, where finding out means reading the stage."""
     if lake is None or lake.directory is None:
         return UnknownStage()
     is_there = has_table(lake.directory, "records")
-    if lake.directory.in_store or not is_there:
+    if not is_there:
         check_conditional_puts(lake.directory)
+    elif tries_puts and lake.directory.in_store:
+        with suppress(OSError):  # a principal that may not put overwrites nothing
+            check_conditional_puts(lake.directory)
     return _StagedFiles(lake) if is_there else NothingStaged()
 
 

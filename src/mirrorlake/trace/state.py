@@ -234,8 +234,8 @@ def _not_staged(facts: Facts) -> State:
 
 
 def _in_transaction(facts: Facts, newest: FactRow) -> State:
-    """The state of a record that the source does not give out yet to those who read committed ones
-    alone."""
+    """The state of a record that the source does not give out yet to consumers that read committed
+    records only."""
     since = newest["transaction_since"]
     open_since = "" if since is None else f" since {since:%Y-%m-%d %H:%M:%S}"
     reached = f"it is at the source, in or behind a transaction that is open{open_since}"

@@ -63,7 +63,8 @@ def find_not_compared(
         stretch for one in compared if not aside(one.topic) for stretch in _unseen(scope, one)
     ]
     flow = scope.flow
-    incidents = lake.ask("verify_waits", flow=flow.name, prefix=f"{flow.source}->")
+    rows = lake.ask("verify_waits", flow=flow.name, prefix=f"{flow.source}->")
+    incidents = [row for row in rows if row["open"] or scope.is_of_mirror(row)]
     stretches += _went_back(scope, facts, incidents)
     held: list[NotCompared] = []
     free: list[NotCompared] = []

@@ -4,6 +4,7 @@ what may differ there, and what was proven before."""
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from typing import Any
 
 from confluent_kafka import KafkaException
 
@@ -15,6 +16,7 @@ from mirrorlake.kafka.retention import compacts, keeps_deletions_ms, keeps_from
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.retention import Removal
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.starts import starts_of
@@ -22,7 +24,6 @@ from mirrorlake.lake.table_upkeep import flow_floors, removals_from
 from mirrorlake.lake.targets import LivingMirror, noted_targets
 from mirrorlake.landing.generations import generations_of
 from mirrorlake.naming.policy import HEARTBEATS
-from mirrorlake.offsets.generations import newest_of
 from mirrorlake.offsets.parked import Parked, ParkedOffsets
 from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import (
@@ -171,22 +172,33 @@ class FlowScope:
         return grown
 
     def beyond_maps(self) -> list[tuple[ExtentRow, int]]:
-        """The rows of the map behind whose ends logs of the target go on, up to the ends given with
-        them, while the target does not know how far the flow is. In a topic that others write to as
-        well nothing says whose that is."""
+        """The rows of the map, of topics that the flow selects, behind whose ends logs of the
+        target go on, up to the ends given with them, while the target does not know how far the
+        flow is. In a topic that others write to as well nothing says whose that is."""
         if self.flow.settings.provenance != "none":
             return []
         grown = []
         for row in self._rows:
             place = row["target_topic"], row["partition"]
             end = self._ends.get(place, 0)
-            is_unknown = place not in self._positions and not self._is_shared(place[0])
+            is_known = place in self._positions or self._is_shared(place[0])
+            is_unknown = row["topic"] in self.selected and not is_known
             if is_unknown and row["target_end"] < end:
                 grown.append((row, end))
         return grown
 
     def _is_shared(self, target_topic: str) -> bool:
         return target_topic == HEARTBEATS or target_topic in self.shared_targets
+
+    def is_of_mirror(self, row: Mapping[str, Any]) -> bool:
+        """Whether an incident (`target_topic`, `target_generation`) may be about what its topic is
+        mirrored to now."""
+        topic = row["topic"]
+        if topic is None:
+            return True
+        return LivingMirror(self.flow.target_topic(topic), self._target_generation(topic)).is_of(
+            row
+        )
 
     def same_topic(self, topic: str) -> bool:
         """Whether the topic at the source is the one that was staged, or none was."""
@@ -415,20 +427,43 @@ class FlowScope:
         )
         accepted = decided.accepted_holes()
         mapped = {PartitionGeneration.from_row(row): row["source_first"] for row in self._rows}
+        before = self._mapped_before(mirrors) if self._removals else {}
         for removal in self._removals:
-            if self._lacks_by_right(removal, mirrors.get(removal.topic, none)):
-                below = min(removal.below, mapped.get(removal.place, NO_END))
-                accepted[removal.place].add(_extents(removal.first_offset, below))
+            mirror, place = mirrors.get(removal.topic, none), removal.place
+            below = self._lacks_below(removal, mirror, mapped.get(place), before.get(place, 0))
+            accepted[place].add(_extents(removal.first_offset, below))
         return {kinds.GIVEN_UP: decided.skipped, kinds.STAGE_TRIMMED: accepted}
 
-    def _lacks_by_right(self, removal: Removal, mirror: LivingMirror) -> bool:
-        """Whether a target topic was made again, gets what the stage holds, and began after a
-        removal from it (`produce.holes`)."""
+    def _mapped_before(
+        self, mirrors: Mapping[str, LivingMirror]
+    ) -> Mapping[PartitionGeneration, int]:
+        """Where the map ends of what earlier generations of target topics have got."""
+        ends: dict[PartitionGeneration, int] = {}
+        for end in LakeMap(self._lake, self.flow.name).ends()[0]:
+            name, number = mirrors.get(end.topic, LivingMirror(None, None))
+            if end.target_topic == name and end.target_generation < (number or 0):
+                place = PartitionGeneration(end.topic, end.partition, end.generation)
+                ends[place] = max(ends.get(place, 0), end.source_position)
+        return ends
+
+    def _lacks_below(
+        self, removal: Removal, mirror: LivingMirror, first: int | None, before: int
+    ) -> int:
+        """Below which offset a target topic that was made again lacks by right what was removed:
+        `first` is the first offset that is mapped there, `before` is where the topic before it
+        ended.
+
+        The time of a removal is that of the last one of its place: once something is mapped, it
+        does not tell when the rest was removed, and a flow stops in front of what it lacks."""
         number = mirror.generation or 0
         noted = [one for one in self._noted.get(mirror.name or "", ()) if one.number <= number]
-        if not (noted and newest_of(noted).gets_the_stage):
-            return False
-        return not removal.is_later(noted[-1].noted_at)
+        if not noted or not number:
+            return 0
+        if noted[-1].begins == "end":
+            return min(removal.below, before)
+        if first is None:
+            return 0 if removal.is_later(noted[-1].noted_at) else removal.below
+        return min(removal.below, first)
 
     def _read_removed(self) -> dict[PartitionGeneration, OffsetRanges]:
         removed: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)

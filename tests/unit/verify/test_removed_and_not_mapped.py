@@ -53,8 +53,11 @@ def target(number: int, hours: int = 0, begins: str = "stage") -> dict[str, Any]
         ([(10, 19)], {"incidents": [decided(0, 4)]}, [(5, 9)]),
         ([(10, 19)], {"starts": [10]}, []),
         ([(10, 19)], {"target_generations": [target(0), target(1, hours=1)]}, []),
-        ([(10, 19)], {"target_generations": [target(0), target(1)]}, [(0, 9)]),
+        ([(5, 19)], {"target_generations": [target(0), target(1)]}, []),
+        ([], {"target_generations": [target(0), target(1, hours=1)]}, []),
+        ([], {"target_generations": [target(0), target(1)]}, [(0, 9)]),
         ([(10, 19)], {"target_generations": [target(0), target(1, 1, "end")]}, [(0, 9)]),
+        ([(0, 9, 0), (10, 19)], {"target_generations": [target(0), target(1, 1, "end")]}, []),
     ],
     ids=[
         *(
@@ -66,13 +69,14 @@ def target(number: int, hours: int = 0, begins: str = "stage") -> dict[str, Any]
             "decided in part",
             "in front of it",
         ),
-        *("a target that began later", "a target that lost it later", "a target that goes on"),
+        *("a target that began later", "a target that has more since", "nothing mapped, later"),
+        *("nothing mapped, before", "a target that goes on", "the one before it had them"),
     ],
 )
 def test_it_is_named(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    mapped: Iterable[tuple[int, int]],
+    mapped: Iterable[tuple[int, ...]],
     rows: Mapping[str, Sequence[Any]],
     found: list[tuple[int, int]],
 ) -> None:
@@ -81,8 +85,9 @@ def test_it_is_named(
     append(lake, "records", staged(range(10, 20)))
     note_removals(lake, [Removal("east", "orders", 0, 0, 0, 10)])
     number = len(rows.get("target_generations", [None])) - 1
-    for first, last in mapped:
-        append(lake, "offset_map", [{**run_row(first, last), "target_generation": number}])
+    for first, last, *other in mapped:
+        generation = {"target_generation": other[0] if other else number}
+        append(lake, "offset_map", [{**run_row(first, last), **generation}])
     for table, some in rows.items():
         if table == "starts":
             start = {**PLACE, "generation": 0, "asked": "latest", "noted_at": NOW}
