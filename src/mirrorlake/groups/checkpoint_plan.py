@@ -155,12 +155,20 @@ def to_translate(
     return frozenset(
         (key[1], key[2], position.offset)
         for key, position in committed.items()
-        if not _is_known(position, newest.get(key)) or (other and key[1:] in other)
+        if not _is_known(key, position, newest.get(key), other)
     )
 
 
-def _is_known(position: Committed, known: Checkpoint | None) -> bool:
-    return known is not None and known.source_position == position.offset and known.is_exact
+def _is_known(
+    key: GroupPartition,
+    position: Committed,
+    known: Checkpoint | None,
+    other: Set[TopicAndPartition],
+) -> bool:
+    """Whether a checkpoint translates a position, by the records that the flow goes on without."""
+    if known is None or known.source_position != position.offset or not known.is_exact:
+        return False
+    return not other or key[1:] not in other
 
 
 def plan_checkpoints(
@@ -183,7 +191,7 @@ def plan_checkpoints(
     changed = []
     for key, position in sorted(committed.items()):
         known = newest.get(key)
-        if known is not None and _is_known(position, known) and not (other and key[1:] in other):
+        if known is not None and _is_known(key, position, known, other):
             if known.metadata != position.metadata:
                 fresh = replace(known, metadata=position.metadata)
                 changed.append(_still_rewound(with_outcome(fresh, False, None), known))

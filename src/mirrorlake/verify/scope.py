@@ -193,12 +193,7 @@ class FlowScope:
     def is_of_mirror(self, row: Mapping[str, Any]) -> bool:
         """Whether an incident (`target_topic`, `target_generation`) may be about what its topic is
         mirrored to now."""
-        topic = row["topic"]
-        if topic is None:
-            return True
-        return LivingMirror(self.flow.target_topic(topic), self._target_generation(topic)).is_of(
-            row
-        )
+        return row["topic"] is None or self._mirror(row["topic"]).is_of(row)
 
     def same_topic(self, topic: str) -> bool:
         """Whether the topic at the source is the one that was staged, or none was."""
@@ -413,10 +408,7 @@ class FlowScope:
         return audits
 
     def _read_left_out(self) -> dict[str, dict[PartitionGeneration, OffsetRanges]]:
-        mirrors = {
-            topic: LivingMirror(self.flow.target_topic(topic), self._target_generation(topic))
-            for topic in self.selected
-        }
+        mirrors = {topic: self._mirror(topic) for topic in self.selected}
         mirrors |= {
             row["topic"]: LivingMirror(row["target_topic"], row["target_generation"])
             for row in self._rows
@@ -470,6 +462,10 @@ class FlowScope:
         for removal in self._removals:
             removed[removal.place].add(_extents(removal.first_offset, removal.below))
         return removed
+
+    def _mirror(self, topic: str) -> LivingMirror:
+        """What a source topic is mirrored to now."""
+        return LivingMirror(self.flow.target_topic(topic), self._target_generation(topic))
 
     def _target_generation(self, topic: str) -> int:
         """The newest generation of the target topic of a source topic."""
