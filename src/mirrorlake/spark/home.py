@@ -8,16 +8,21 @@ import the installed one, the same code: 0.2 s a process instead of 0.5.
 
 import logging
 import os
+import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from mirrorlake.spark.jars import pyspark_jars
 
 logger = logging.getLogger(__name__)
 
-_VARIABLE = "SPARK_HOME"
+_VARIABLE, _SETTINGS = "SPARK_HOME", "SPARK_CONF_DIR"
+#: Of spark-submit: what it adds at the end of a class path; its arguments, as pyspark names them;
+#: the file of settings in their folder, and the argument that names another.
+_CLASS_PATH, _ARGUMENTS = "SPARK_DIST_CLASSPATH", "PYSPARK_SUBMIT_ARGS"
+_DEFAULTS, _NAMES_DEFAULTS = "spark-defaults.conf", "--properties-file"
 #: The setting that marks a session of ours without Delta's jar.
 NO_DELTA_SETTING = "spark.mirrorlake.noDelta"
 #: Variables of the systems that may provide this process's session: Databricks, Spark Connect,
@@ -41,16 +46,44 @@ def spark_home() -> Path:
     return home
 
 
+def at_spark_home() -> AbstractContextManager[None]:
+    """Let a JVM that the block starts find Spark there, by a class path that begins alike whatever
+    folder of settings the user named: an archive of classes fits no other one
+    (`spark/class_archive.py`)."""
+    return in_environment({_VARIABLE: str(spark_home()), **_settings_behind_jars()})
+
+
 @contextmanager
-def at_spark_home() -> Iterator[None]:
-    """Let a JVM that the block starts find Spark there."""
-    chosen = os.environ.get(_VARIABLE)
-    os.environ[_VARIABLE] = str(spark_home())
+def in_environment(settings: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables while the block runs, for child processes to inherit."""
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
     try:
         yield
     finally:
-        if not chosen:
-            del os.environ[_VARIABLE]
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _settings_behind_jars() -> dict[str, str]:
+    """Variables that move the folder SPARK_CONF_DIR from the front of the class path to its end,
+    where no folder is in front of it now, and name its spark-defaults.conf, which spark-submit
+    reads from nowhere else. None for a folder with a script of its own, which has to stay where
+    spark-submit runs it."""
+    folder = Path(os.environ.get(_SETTINGS) or "")
+    moved = os.environ.keys() & {_SETTINGS, _VARIABLE, "HADOOP_CONF_DIR", "YARN_CONF_DIR"}
+    if moved != {_SETTINGS} or (folder / "spark-env.sh").exists():
+        return {}
+    behind = os.pathsep.join(filter(None, (str(folder), os.environ.get(_CLASS_PATH))))
+    variables = {_SETTINGS: str(spark_home() / "conf"), _CLASS_PATH: behind}
+    arguments, defaults = os.environ.get(_ARGUMENTS, "pyspark-shell"), folder / _DEFAULTS
+    if defaults.exists() and _NAMES_DEFAULTS not in arguments:
+        named = f"{_NAMES_DEFAULTS} {shlex.quote(str(defaults.absolute()))}"
+        variables[_ARGUMENTS] = f"{named} {arguments}"
+    return variables
 
 
 def _link(link: Path, target: Path) -> None:

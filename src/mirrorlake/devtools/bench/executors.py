@@ -16,12 +16,12 @@ from typing import Any
 from mirrorlake.attempts import attempts
 from mirrorlake.devtools.bench.arena import Arena, contestant, delete_topic
 from mirrorlake.devtools.bench.contestants import Running, start_mirrorlake
-from mirrorlake.devtools.bench.lakes import in_environment
 from mirrorlake.devtools.bench.measure import Race, watch
 from mirrorlake.devtools.bench.payload import load_topic
 from mirrorlake.devtools.bench.report import MIRRORLAKE, beginning
 from mirrorlake.errors import InputError, ReplicationError
 from mirrorlake.processes import command_of, cpu_seconds, tree_of
+from mirrorlake.spark.home import in_environment
 
 #: The numbers of executors to compare, and the cores of each.
 COUNTS: Sequence[int] = (1, 2, 4)

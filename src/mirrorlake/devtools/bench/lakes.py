@@ -1,7 +1,6 @@
 """Places of mirrorlake's lakes in benchmarks: folders, an object store, the same with tables
 registered in a catalog, or a catalog's own tables."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 
 from mirrorlake.devtools.local.metastore import Metastore, hive_metastore
 from mirrorlake.devtools.local.object_store import ENVIRONMENT, object_store
+from mirrorlake.spark.home import in_environment
 
 
 @dataclass(frozen=True)
@@ -66,18 +66,3 @@ def _in_store(lake: Mapping[str, object], state: Path) -> JobLake:
 def _in_catalog(metastore: Metastore, name: str, state: Path) -> JobLake:
     lake = metastore.lake(name.replace("-", "_"), state)
     return JobLake(lake, state, f"{lake['catalog']}.{lake['schema']}.records")
-
-
-@contextmanager
-def in_environment(settings: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables while the block runs, for child processes to inherit."""
-    before = {name: os.environ.get(name) for name in settings}
-    os.environ.update(settings)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
