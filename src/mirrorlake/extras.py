@@ -16,8 +16,7 @@ from mirrorlake.errors import MissingExtra
 
 @dataclass(frozen=True)
 class Extra:
-    """One extra: its purpose, as the beginning of a sentence, and its libraries by imported
-    module."""
+    """An extra: its purpose, as the beginning of a sentence, and libraries by imported module."""
 
     purpose: str
     libraries: Mapping[str, str]
@@ -65,8 +64,7 @@ EXTRAS: Mapping[str, Extra] = {
 
 @contextmanager
 def needs(extra: str) -> Iterator[None]:
-    """Import libraries of an extra in this block. Raises MissingExtra for one that is not
-    installed."""
+    """Import an extra's libraries in this block. Raises MissingExtra for one not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -77,8 +75,7 @@ def needs(extra: str) -> Iterator[None]:
 
 
 def missing(extra: str, module: str | None = None) -> MissingExtra:
-    """Return the error for a library of an extra that is not installed: that of `module`, or the
-    first."""
+    """The error for a library of an extra that is not installed: that of `module`, or the first."""
     libraries = EXTRAS[extra].libraries
     library = libraries[module or next(iter(libraries))]
     return MissingExtra(
@@ -98,8 +95,7 @@ def missing_by(error: ModuleNotFoundError) -> MissingExtra | None:
 
 
 def installed(extra: str) -> bool:
-    """Whether the first library of an extra is installed. Does not import it, which may take
-    seconds."""
+    """Whether an extra's first library is installed. Does not import it, which may take seconds."""
     try:
         return find_spec(next(iter(EXTRAS[extra].libraries))) is not None
     except ImportError:
@@ -107,8 +103,7 @@ def installed(extra: str) -> bool:
 
 
 def _module_of(extra: Extra, error: ModuleNotFoundError) -> str | None:
-    """The module of an extra whose import failed, or whose submodule's or parent package's import
-    failed."""
+    """The module of an extra whose import failed, or that of its submodule or parent package."""
     name = error.name or ""
     return next(
         (

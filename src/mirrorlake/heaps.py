@@ -1,8 +1,7 @@
 """The memory of a process: how many heaps the C library makes for its threads, how much freed
 memory it keeps, and how often Python collects garbage (docs/not_obvious.md).
 
-Heaps are glibc's (`mallopt(3)`, `malloc_trim(3)`); with another C library these functions do
-nothing.
+Heaps are glibc's (`mallopt(3)`, `malloc_trim(3)`); with another C library these do nothing.
 """
 
 import ctypes

@@ -1,5 +1,4 @@
-"""Commands avoid pandas: Arrow imports it to test whether a value is a pandas object
-(docs/not_obvious.md)."""
+"""Commands avoid pandas, which Arrow imports to test values (docs/not_obvious.md)."""
 
 import sys
 from collections.abc import Sequence

@@ -20,8 +20,7 @@ def tree_of(roots: Iterable[int]) -> list[psutil.Process]:
 
 
 def cpu_seconds(roots: Iterable[int]) -> float:
-    """CPU seconds used so far by process trees, including children that ended and were waited
-    for."""
+    """CPU seconds used by process trees, with children that ended and were waited for."""
     total = 0.0
     for process in tree_of(roots):
         with suppress(psutil.Error):  # it ended meanwhile, or belongs to another user
@@ -59,8 +58,7 @@ def resident_bytes(root: int) -> dict[str, int]:
 
 
 def wait_for_end(processes: Collection[psutil.Process], seconds: float) -> None:
-    """Wait until processes have ended, then kill those that are left after `seconds`. A reused id
-    is left alone."""
+    """Wait for processes to end, then kill what is left after `seconds`; never a reused id."""
     for _ in attempts(seconds, 0.1):
         left = [process for process in processes if _lives(process)]
         if not left:

@@ -27,8 +27,7 @@ def in_thread(name: str, call: Callable[[], Answer]) -> Future[Answer]:
 def side_by_side(
     call: Callable[[Subject], Answer], subjects: Collection[Subject], most: int = 8
 ) -> list[Answer]:
-    """The results of `call` for each subject, in order, `most` at a time. Raises what a call
-    raises."""
+    """The results of `call` per subject, in order, `most` at a time. Raises what a call raises."""
     if len(subjects) < 2:
         return [call(subject) for subject in subjects]
     with ThreadPoolExecutor(min(most, len(subjects))) as pool:

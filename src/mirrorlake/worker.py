@@ -46,12 +46,10 @@ class Retry:
     """What a worker does about failed turns. It retries all of them, unless `ends` says otherwise.
 
     Attributes:
-        ends: gets the error, the problem and the number of failures in a row before it; returns
-            whether retrying cannot help.
+        ends: whether retrying cannot help, by the error, the problem and how many failed before.
         report: gets each failure, for the log and for operators. An exception of its own is logged;
             a failure that ends the worker is reported again until that succeeds.
-        pauses: seconds to wait after the first, second, … failure in a row; the last value holds
-            for all further ones.
+        pauses: seconds after the first, second, … failure in a row; the last one holds on.
     """
 
     ends: Callable[[BaseException, MirrorlakeError, int], bool] = _never
@@ -79,8 +77,7 @@ class Worker:
 
         Args:
             name: names the thread, and the work in sentences, such as "flow east->west".
-            turn: does some work; returns the seconds to wait before the next turn, None if this was
-                the last.
+            turn: does some work; returns seconds until the next turn, None if this was the last.
             retry: what to do about failed turns; None: log and retry them.
             at_end: called in the thread when no turn follows, before `ended` is set.
             in_words: turns an error and the worker's name into a sentence for a person.
@@ -103,13 +100,11 @@ class Worker:
         self._thread.start()
 
     def succeeded(self) -> None:
-        """For a turn that lasts for hours: it works, so a failure from here on counts as the first
-        in a row."""
+        """For a turn that lasts for hours: it works, so a failure from now on is the first."""
         self._failures = 0
 
     def stop(self) -> None:
-        """Ask the worker to end: it finishes the current turn, unless that checks `stopping`, and
-        takes no other."""
+        """Ask the worker to end after this turn, or within one that checks `stopping`."""
         self.stopping.set()
 
     @property
@@ -201,7 +196,6 @@ class Worker:
         return True
 
     def _report_until_heard(self, failure: Failure) -> None:
-        """An operator must learn what ended the worker, even if the lake cannot be written just
-        now."""
+        """An operator must learn what ended the worker, even if the lake cannot be written now."""
         while not self._report(failure) and not self.stopping.wait(self._retry.pauses[-1]):
             pass

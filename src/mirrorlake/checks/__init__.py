@@ -1,2 +1,1 @@
-"""What must not run, and what must not happen: rules checked before the first record, and laws
-checked on the tables."""
+"""What must not run or happen: rules checked before the first record, and laws on the tables."""

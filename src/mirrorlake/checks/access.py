@@ -170,8 +170,7 @@ def _source(connections: Connections, flow: ResolvedFlow, rights: _Ask) -> Itera
 
 
 def _target(connections: Connections, flow: ResolvedFlow, rights: _Ask) -> Iterator[Problem]:
-    """Check WRITE for records, and READ since a transaction commits the flow's position on the
-    target partition."""
+    """Check WRITE for records, and READ for the flow's position, committed there."""
     admin = connections.admin(flow.target)
     there = connections.admin(flow.source).topics()
     sources = {flow.target_topic(topic): topic for topic in there if flow.selection.selects(topic)}

@@ -2,8 +2,7 @@
 `alerts`.
 
 Its cost: one pass over the map's coordinates, the index of the stage (`lake/stage_index.py`), and
-meanwhile one query to each target cluster. A cluster that does not answer in time is reported as
-unchecked.
+meanwhile one query to each target cluster. A cluster that does not answer in time is unchecked.
 """
 
 import time
@@ -31,8 +30,7 @@ _RANGES = f"flow STRING, {OFFSET_RANGES}, record_count BIGINT, target_topic STRI
 def broken_laws(
     lake: Reader, connections: Connections, flows: Sequence[ResolvedFlow]
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Rows like those of the view `alerts`, of these flows, and a sentence for each thing that
-    could not be checked."""
+    """Rows like those of the view `alerts`, and a sentence for each thing not checked."""
     extents = [MapExtent(**row) for row in lake.query_rows("map_extents")]
     targets = {(row["flow"], row["target_topic"]): row for row in lake.table_rows("living_targets")}
     mirrored: dict[str, set[TopicAndPartition]] = defaultdict(set)
@@ -74,8 +72,7 @@ def _selected(flow: ResolvedFlow, extents: Iterable[MapExtent]) -> set[TopicAndP
 
 
 def _is_living(extent: MapExtent, targets: Mapping[tuple[str, str], Any]) -> bool:
-    """Whether it is of the living generation of a target topic: the end of one opens an
-    incident."""
+    """Whether it is of the target topic's living generation: the end of one opens an incident."""
     newest = targets.get((extent.flow, extent.target_topic))
     return newest is None or (
         newest["lives"] and newest["target_generation"] == extent.target_generation
@@ -98,8 +95,7 @@ def _gaps_unknown(flow: ResolvedFlow) -> str:
 def _map_gaps(
     lake: Reader, flows: Sequence[ResolvedFlow], extents: Sequence[MapExtent]
 ) -> list[dict[str, Any]]:
-    """Overtaken staged records without a target offset, however old, in the topics that they are
-    mirrored to now."""
+    """Overtaken staged records, however old, without a target offset in their topics now."""
     wanted = [flow for flow in flows if not _has_echoes(flow, extents)]
     if not wanted or not extents:
         return []
@@ -125,8 +121,7 @@ def _map_gaps(
 
 
 def _not_given_up(lake: Reader, index: StageIndex, source: str, gap: MapGap) -> MapGap:
-    """A gap without its records that were given up: not every given-up offset is that of a
-    record."""
+    """A gap without its given-up records: not every given-up offset is that of a record."""
     count, unknown = gap.staged_of_it(index.topics(source)[gap.topic][gap.partition])
     if unknown:
         frame = Frame(OFFSET_RANGES, [(*gap.place, *offsets) for offsets in unknown])
@@ -185,8 +180,7 @@ class _LogEndsRequest:
         return ({}, "") if self._question is None else self._question.answer(seconds)
 
     def made_again(self) -> list[dict[str, Any]]:
-        """Alerts for target topics that have another id than was noted: no running flow has
-        reported them yet."""
+        """Alerts for target topics of another id than noted, which no running flow reported."""
         return [
             _alert(
                 {"flow": self.flow.name, "topic": row["topic"], "partition": None},

@@ -1,5 +1,4 @@
-"""What the target topics of a flow hold already, and who wrote it: this flow, MirrorMaker 2, or an
-unknown writer."""
+"""What a flow's target topics hold, and who wrote it: the flow, MirrorMaker 2, or others."""
 
 import time
 from collections import Counter
@@ -165,8 +164,7 @@ def _whose(
 def holding_problems(
     flow: ResolvedFlow, holdings: Sequence[Holding], maker: MirrorMakerTraces | None
 ) -> list[Problem]:
-    """A refusal where the flow would be a second writer beside MirrorMaker 2, else notes of records
-    that are not its own."""
+    """A refusal where MirrorMaker 2 writes too, else notes of records not the flow's own."""
     by: Mapping[Owner, list[Holding]] = {
         whose: [holding for holding in holdings if holding.whose == whose]
         for whose in ("MirrorMaker 2", "foreign")

@@ -17,8 +17,7 @@ from mirrorlake.offsets.starts import Starts
 
 @dataclass(frozen=True)
 class MapExtent:
-    """Where the map of a flow ends in one generation of a source topic and of its target topic;
-    ends are positions."""
+    """Positions where a flow's map ends in one generation of a source and of a target topic."""
 
     flow: str
     topic: str
@@ -147,8 +146,7 @@ def gaps_of(rows: Iterable[Mapping[str, Any]]) -> list[MapGap]:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """A target partition whose log ends at `log_end` (None: it is not there), in front of the end
-    of the map."""
+    """A target partition whose log ends at `log_end` (None: none), in front of the map's end."""
 
     extent: MapExtent
     log_end: int | None
@@ -178,14 +176,12 @@ def shortfalls(
     mirrored: Collection[TopicAndPartition],
     log_ends: Mapping[TopicAndPartition, int],
 ) -> list[Shortfall]:
-    """Target partitions, of the source partitions that are mirrored now, that lack records which
-    the map says they got.
+    """Target partitions, of mirrored source partitions, that lack records that the map has.
 
     Args:
         extents: those of one flow; only the newest generation of a target topic counts.
         mirrored: the source partitions that are mirrored now.
-        log_ends: offsets behind the last record, by target topic and partition; without partitions
-            that do not exist.
+        log_ends: offsets behind the last record, by existing target topic and partition.
     """
     living: dict[TopicAndPartition, MapExtent] = {}
     for extent in extents:

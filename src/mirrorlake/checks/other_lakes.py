@@ -17,8 +17,7 @@ from mirrorlake.naming.at_target import is_own_group, of_other_lakes
 
 
 def begun_topics(lake: Reader | None, flow: str) -> Collection[str]:
-    """The source topics that a flow of this lake has written to the target, or was about to; none
-    without a lake."""
+    """The source topics that a flow of this lake wrote, or was about to; none without a lake."""
     if lake is None:
         return ()
     # a lake of an earlier version has noted none before its next run
@@ -91,8 +90,7 @@ def other_lake_problems(
 def _refusal(
     flow: ResolvedFlow, group: str, topics: Sequence[str], topic: str | None = None
 ) -> Problem:
-    """The refusal for target topics that another lake has mirrored; `topic` is the source's if only
-    that one is refused."""
+    """The refusal for topics that another lake mirrors; `topic` is the source's if only that is."""
     others = f" (and {len(topics) - 1:,} others)" if len(topics) > 1 else ""
     sentence = (
         f"another lake has brought flow {flow.name} to topic {topics[0]}{others} on cluster "

@@ -53,8 +53,7 @@ class Preflight:
         return asked and flow.name not in refused_flows(self.problems)
 
     def complaints(self) -> list[ReplicationError]:
-        """Topics that are left out although the flow selects them: the others are mirrored, but the
-        flow is not healthy."""
+        """Selected topics that are left out: the others are mirrored, but it is not healthy."""
         return [
             ReplicationError(str(problem), topic=problem.topic)
             for problem in self.problems

@@ -51,8 +51,7 @@ class _Words:
 
 
 def _cycles(say: _Words, cycles: Sequence[Cycle]) -> Iterator[Problem]:
-    """Flows that form a cycle: harmless only if each of them can tell where a record has been
-    (provenance)."""
+    """Flows that form a cycle: harmless only if each knows where a record was (provenance)."""
     groups: dict[tuple[tuple[str, ...], bool], list[Cycle]] = {}
     for one in cycles:
         groups.setdefault((tuple(sorted({step.flow for step in one.steps})), one.grows), []).append(
@@ -98,8 +97,7 @@ def _cycles(say: _Words, cycles: Sequence[Cycle]) -> Iterator[Problem]:
 
 
 def _doubles(say: _Words, doubles: Sequence[Double]) -> Iterator[Problem]:
-    """Two ways from one topic to the same target topic; provenance does not help, since neither
-    record was there."""
+    """Two ways from one topic to one target topic; provenance is no help: neither was there."""
     groups: dict[tuple[str, ...], list[Double]] = {}
     for one in doubles:
         last = (one.first[-1].flow, one.second[-1].flow)
@@ -138,8 +136,7 @@ def _too_long(say: _Words, routes: Routes) -> Iterator[Problem]:
 
 
 def _meetings(say: _Words, routes: Routes, doubled: set[ClusterTopic]) -> Iterator[Problem]:
-    """Several topics that become one: fan-in, which is intended only under the identity policy, or
-    a collision."""
+    """Several topics that become one: a collision, or fan-in, intended by the identity policy."""
     fan_in: dict[tuple[str, ...], list[ClusterTopic]] = {}
     for end in sorted(
         end for end, steps in routes.arrivals.items() if len(steps) > 1 and end not in doubled

@@ -90,8 +90,7 @@ class Routes:
         return self._steps[cluster_topic]
 
     def follow(self, origin: ClusterTopic, real: bool = True) -> Iterator[Cycle | Double]:
-        """Follow one topic to the ends of its routes, breadth first. `real` is false for a name
-        that only might exist."""
+        """Follow a topic to its routes' ends, breadth first; not `real`: it only might exist."""
         ways: dict[ClusterTopic, tuple[Step, ...]] = {origin: ()}
         queue = deque([origin])
         while queue and self.complete:
@@ -141,8 +140,7 @@ def origins(
 
 
 def examples(pattern: str) -> list[str]:
-    """Give topic names that a simple pattern matches, `ordersany` for `orders.*`; none for one that
-    is not simple."""
+    """Topic names that a simple pattern matches, `ordersany` for `orders.*`; else none."""
     names = (
         re.sub(r"\.[*+]", "any", part).replace("\\", "") for part in pattern.strip("^$").split("|")
     )

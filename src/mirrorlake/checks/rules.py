@@ -34,8 +34,7 @@ def check_flows(
     Args:
         flows: the flows, all of one topology file.
         ids: cluster ids by alias, without clusters that cannot be reached.
-        topics: the present names on each cluster, by alias, without clusters that cannot be
-            reached.
+        topics: the present names on each cluster that can be reached, by alias.
         known: clusters that the lake has seen before: alias by cluster id.
         brokers: numbers of brokers, by alias.
 
@@ -111,8 +110,7 @@ def _two_aliases(flows: Sequence[ResolvedFlow], ids: Mapping[str, str]) -> Itera
 def _strangers(
     flows: Sequence[ResolvedFlow], ids: Mapping[str, str], known: Mapping[str, str]
 ) -> Iterator[Problem]:
-    """A cluster that the lake knows by another alias, or an alias that it knows as another
-    cluster."""
+    """A cluster that the lake knows by another alias, or an alias that is another cluster there."""
     by_alias: dict[str, list[str]] = {}
     for cluster_id, alias in known.items():
         by_alias.setdefault(alias, []).append(cluster_id)
@@ -147,8 +145,7 @@ def _strangers(
 
 
 def _factors(flow: ResolvedFlow, brokers: int | None) -> Iterator[Problem]:
-    """A factor that the target cannot have: MirrorMaker 2 asks for 2, and fails on one broker for
-    ever."""
+    """A factor beyond the target: MirrorMaker 2 asks for 2, and fails on one broker for ever."""
     for setting in _FACTORS:
         wanted = getattr(flow.settings, setting)
         if brokers is not None and wanted is not None and wanted > brokers:

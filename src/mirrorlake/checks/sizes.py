@@ -44,10 +44,8 @@ def size_problems(
         limits: the limits of its topics.
         batch_bytes: the largest batch that the flow's producer makes (`batch.size`).
         message_bytes: the largest record that it accepts (`message.max.bytes`).
-        request_bytes: the largest request that the target's brokers accept
-            (`socket.request.max.bytes`), if they report it.
-        codec: the compression that the flow has to use, None if it may use a denser one when
-            needed.
+        request_bytes: the target brokers' `socket.request.max.bytes`, if they report it.
+        codec: the compression of the flow, None if it may use a denser one when needed.
     """
     source, target = clusters
     known = list(limits)

@@ -39,8 +39,7 @@ def missed_deletions(flow: str, away_ms: float, kept_ms: Mapping[str, int]) -> I
 
 
 def left_out_groups(flow: str, groups: Sequence[str]) -> Iterator[Problem]:
-    """Groups with positions in topics of a flow that its settings exclude: after a failover they
-    start over."""
+    """Groups with positions in topics that a flow excludes: after a failover they start over."""
     if groups:
         names = sorted(groups)
         yield Problem(

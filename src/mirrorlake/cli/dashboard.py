@@ -1,5 +1,4 @@
-"""`mirrorlake dashboard`: the bundle's dashboard over the local lake, on a local page or in one
-file."""
+"""`mirrorlake dashboard`: the bundle's dashboard over the local lake, as a page or in one file."""
 
 import signal
 import webbrowser

@@ -1,5 +1,4 @@
-"""`mirrorlake local`: embedded Kafka clusters for development, and the topology file that goes with
-them."""
+"""`mirrorlake local`: embedded Kafka clusters for development, and their topology file."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

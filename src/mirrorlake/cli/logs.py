@@ -28,8 +28,7 @@ _FLOW = re.compile(r"\bflow ([\w.-]+->[\w.-]*\w)")
 
 
 class Form(str, Enum):
-    """How the log looks: `auto` is for people at a terminal, and plain lines where there is
-    none."""
+    """How the log looks: `auto` is for people at a terminal, and plain lines elsewhere."""
 
     auto = "auto"
     plain = "plain"
@@ -120,8 +119,7 @@ def _handler(console: "Callable[[], Console]", form: Form) -> logging.Handler:
 
 
 def _facts(record: logging.LogRecord, message: str) -> Mapping[str, Any]:
-    """What a line is about: what was given with it, the attributes of an error in it, and the flow
-    that it names."""
+    """What a line is about: what it was given, its error's attributes, and the flow it names."""
     facts: dict[str, Any] = dict(getattr(record, "facts", {}))
     for value in record.args if isinstance(record.args, tuple) else ():
         if isinstance(value, MirrorlakeError):

@@ -1,5 +1,4 @@
-"""`mirrorlake migrate`: consumer groups from MirrorMaker 2's copies to ours, wave by wave, and
-back."""
+"""`mirrorlake migrate`: groups from MirrorMaker 2's copies to ours, wave by wave, and back."""
 
 from typing import Any
 

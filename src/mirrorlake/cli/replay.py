@@ -101,8 +101,7 @@ def replay(
 
 
 class ShownOnce:
-    """Shows what was sent, once: when it is called with it, which is before its end is noted, else
-    at the end."""
+    """Shows what was sent, once: when called with it, before its end is noted, else at the end."""
 
     def __init__(self, shared: Context, as_json: bool) -> None:
         self._shared, self._as_json, self._shown = shared, as_json, False

@@ -1,5 +1,4 @@
-"""What `run` shows of itself: a live line a flow at a terminal, and a line of the log each minute
-elsewhere."""
+"""What `run` shows: a live line a flow at a terminal, elsewhere a line of the log each minute."""
 
 import logging
 import threading

@@ -1,5 +1,4 @@
-"""`mirrorlake status` for a person: what needs attention first, then a line a flow, then what is
-proven."""
+"""`mirrorlake status` for a person: first what needs attention, a line a flow, what is proven."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -14,8 +14,7 @@ class Landing(Model):
     interval in milliseconds (None: depends on who commits, `landing/land.py`), and, for an object
     store with slow commits, the longest interval between small batches, ms.
 
-    A batch of up to `small_batch_records` records goes the short way: no Spark task but for reading
-    Kafka.
+    A batch of up to `small_batch_records` goes the short way: Spark's tasks only read Kafka.
     """
 
     max_records_per_batch: int = Field(default=4_000_000, ge=1)
@@ -26,8 +25,7 @@ class Landing(Model):
 
 
 class Cluster(Model):
-    """One Kafka cluster. `consumer`, `producer` and `admin` are client settings under Kafka's own
-    names."""
+    """A Kafka cluster. `consumer`, `producer` and `admin` are client settings by Kafka's names."""
 
     bootstrap_servers: str = Field(min_length=1)
     security: Security | None = None

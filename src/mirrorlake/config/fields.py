@@ -26,8 +26,7 @@ def patterns_of(value: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def relative_to_file(value: str | None, info: ValidationInfo) -> str | None:
-    """Resolve a relative path against the topology file's folder; leave URLs, PEM text and
-    references alone."""
+    """Resolve a path from the topology file's folder; keep URLs, PEM text and references."""
     directory = (info.context or {}).get("directory")
     if (
         not value

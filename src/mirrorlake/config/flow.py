@@ -62,8 +62,7 @@ class Flow(Model):
     earliest, latest or a time: where the flow begins in partitions that exist at its first run;
     later ones are mirrored whole. A record that the target refuses stops its partition, or with
     `on_refused: park` is passed over. A `compression` of None is lz4, or zstd once the target has
-    refused a record for its size. `produce_tasks` is the number of transactional shards that write
-    to the target.
+    refused a record for its size. `produce_tasks` is the number of transactional shards.
     """
 
     enabled: bool = True

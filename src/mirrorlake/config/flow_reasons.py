@@ -106,8 +106,7 @@ def normal(name: str) -> str:
 
 
 def reason(name: str) -> str | None:
-    """Return a clause on why mirrorlake has no setting of this name; None if MirrorMaker 2 has none
-    either."""
+    """Why mirrorlake lacks this setting, a clause; None if MirrorMaker 2 has none either."""
     key = normal(name)
     if key in NOT_NEEDED:
         return NOT_NEEDED[key]

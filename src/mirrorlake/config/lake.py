@@ -42,8 +42,7 @@ class Lake(Model):
     @field_validator("path", "checkpoints")
     @classmethod
     def _has_no_variable(cls, value: str | None) -> str | None:
-        """Refuse a variable: it is not expanded, and a folder of that very name would be
-        created."""
+        """Refuse a variable: it is not expanded, and a folder of that name would be made."""
         variable = re.search(r"\$(\w+|\{[^}]*\})", value or "")
         if variable and not is_url(value or ""):
             raise ValueError(

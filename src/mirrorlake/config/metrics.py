@@ -1,5 +1,4 @@
-"""The `metrics` block of a topology file: metrics served for Prometheus and sent by OTLP
-(docs/metrics.md)."""
+"""The `metrics` block of a topology file: for Prometheus and by OTLP (docs/metrics.md)."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -60,8 +59,7 @@ class Metrics(Model):
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Host and port of HOST:PORT; an empty host means all addresses of this machine. Raises
-    ValueError."""
+    """Host and port of HOST:PORT; an empty host means all addresses. Raises ValueError."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise ValueError("is no address to serve metrics at; write HOST:PORT")

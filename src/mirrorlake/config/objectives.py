@@ -2,8 +2,7 @@
 lake.
 
 The replicator and `maintain` copy them into the table `objectives` (`lake/objectives.py`), so that
-the view `alerts`, `mirrorlake status` and the alerts of a workspace measure a flow by the same
-numbers.
+the view `alerts`, `mirrorlake status` and a workspace's alerts use the same numbers.
 """
 
 from collections.abc import Sequence

@@ -1,5 +1,4 @@
-"""Which of two opposite flows decides on the configs of a topic that both mirror under the same
-name."""
+"""Which of two opposite flows decides on the configs of a topic that both mirror by one name."""
 
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.naming.selection import TopicSelection

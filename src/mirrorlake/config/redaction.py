@@ -26,8 +26,7 @@ _REFERENCE = re.compile(r"\$\{[^{}]*\}")
 
 
 def redacted(topology: Topology) -> dict[str, Any]:
-    """The topology as written in its file, without defaults and without secrets; references to
-    secrets stay."""
+    """The topology as its file has it, without defaults and secrets; references to secrets stay."""
     document = topology.model_dump(mode="python", by_alias=True, exclude_defaults=True)
     hidden = _redacted(document, False)
     assert isinstance(hidden, dict)
@@ -51,8 +50,7 @@ def without_secrets_in_line(text: str) -> str:
     """Remove possible secrets from a log line: users in addresses, values of passwords and the
     like, keys.
 
-    Our own lines contain no secret; this is for texts of libraries that quote settings and
-    addresses.
+    Our own lines contain no secret; texts of libraries may quote settings and addresses.
     """
     text = _USER_OF_URL.sub(f"{HIDDEN}@", _PEM.sub(HIDDEN, text))
     return _ASSIGNED.sub(rf"\1{HIDDEN}", text)

@@ -18,8 +18,7 @@ _SHAPES = {"env": re.compile(r"[A-Za-z_][A-Za-z0-9_]*"), "secret": re.compile(r"
 
 
 class Unresolved(Exception):
-    """Raised by a provider that has no value. Its text completes a sentence and never holds a
-    value."""
+    """Raised by a provider without a value. Its text completes a sentence and never has a value."""
 
 
 def env_provider(environment: Mapping[str, str]) -> Provider:

@@ -1,5 +1,4 @@
-"""The `security` block of a cluster in the topology file (docs/security.md, "The security
-block")."""
+"""The `security` block of a cluster (docs/security.md, "The security block")."""
 
 from typing import Literal
 
@@ -52,8 +51,7 @@ class Security(Model):
 
     @property
     def principal(self) -> str:
-        """The principal that brokers see, as far as the client knows; for error messages. May
-        contain a reference."""
+        """The principal that brokers see, if known, for messages. May contain a reference."""
         if name := self.username or self.client_id:
             return f"the principal {name}"
         return (

@@ -41,14 +41,12 @@ class ResolvedFlow:
     naming: Naming
 
     def target_topic(self, topic: str) -> str:
-        """The target's name of a source topic, whether or not it is mirrored. Raises as `naming`
-        does."""
+        """The target's name of a source topic, mirrored or not. Raises as `naming` does."""
         return self.naming.target_topic(topic)
 
     @cached_property
     def selection(self) -> TopicSelection:
-        """Which source topics this flow mirrors (docs/mm2.md, "Which topics are mirrored"). Raises
-        as `naming` does."""
+        """Topics it mirrors (docs/mm2.md, "Which topics are mirrored"). Raises as `naming` does."""
         settings = self.settings
         return TopicSelection(
             settings.topics,
@@ -70,8 +68,7 @@ class ResolvedFlow:
 
 
 class Topology(Model):
-    """A whole topology file. Relative paths were resolved against `directory`, the folder of the
-    file."""
+    """A whole topology file. Relative paths were resolved against `directory`, its folder."""
 
     clusters: dict[str, Cluster] = Field(min_length=1)
     lake: Lake
@@ -192,8 +189,7 @@ class Topology(Model):
         )
 
     def flow(self, name: str) -> ResolvedFlow:
-        """Return one flow by name, enabled or not; raises TopologyError that names the nearest
-        known flow."""
+        """A flow by name, enabled or not; raises TopologyError that names the nearest one."""
         if name not in self.flows:
             raise TopologyError(f"there is no flow {name}{nearest(name, self.flows)}")
         source, _, target = name.partition("->")
@@ -215,8 +211,7 @@ class Topology(Model):
         )
 
     def active_flows(self, names: Sequence[str] | None = None) -> list[ResolvedFlow]:
-        """Return the enabled flows, or the named ones; raises TopologyError for an unknown or a
-        disabled name."""
+        """The enabled flows, or those named; raises TopologyError if unknown or disabled."""
         if names is None:
             return [self.flow(name) for name, settings in self.flows.items() if settings.enabled]
         chosen = [self.flow(name) for name in dict.fromkeys(names)]
@@ -238,8 +233,7 @@ class Topology(Model):
         return flows
 
     def objectives_of(self, flow: str) -> dict[str, int]:
-        """The thresholds of a flow, by name. The default of `heartbeat_seconds` depends on the
-        lake's pace."""
+        """Thresholds, by name. The default of `heartbeat_seconds` follows the lake's pace."""
         thresholds = self.objectives.for_flow(flow)
         own = self.objectives.flows.get(flow)
         is_set = "heartbeat_seconds" in self.objectives.model_fields_set
@@ -248,22 +242,19 @@ class Topology(Model):
         return thresholds
 
     def quiet_seconds(self, flow: str) -> float:
-        """How old the newest sample of a running flow may be, seconds: three intervals, and at
-        least a minute."""
+        """How old a running flow's newest sample may be, s: three intervals, at least a minute."""
         interval = self.flow(flow).settings.sample_positions_interval_seconds
         return max(60.0, 3 * max(interval, self.lake.pace.samples))
 
     def heartbeats_wait(self, flows: Iterable[str]) -> float:
-        """How long heartbeats of a source wait for other records that these flows mirror,
-        seconds."""
+        """How long a source's heartbeats wait for other records of these flows, seconds."""
         objectives = [self.objectives_of(flow) for flow in flows]
         return self.lake.pace.heartbeats_within(
             (each["heartbeat_seconds"], each["stuck_seconds"]) for each in objectives
         )
 
     def sources(self) -> dict[str, list[ResolvedFlow]]:
-        """Group the enabled flows by source alias: one landing query each (DESIGN.md, "Who runs
-        what")."""
+        """Enabled flows by source alias: one landing query each (DESIGN.md, "Who runs what")."""
         grouped: dict[str, list[ResolvedFlow]] = {}
         for flow in self.active_flows():
             grouped.setdefault(flow.source, []).append(flow)
@@ -288,8 +279,7 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
 
 
 def load_topology(path: Path) -> Topology:
-    """Read and check a topology file; raises TopologyError, one sentence that names the file and
-    the key."""
+    """Read and check a topology file; raises TopologyError, a sentence with file and key."""
     data = read_mapping(path)
     try:
         return Topology.model_validate(data, context={"directory": path.absolute().parent})

@@ -1,7 +1,6 @@
 """Reads YAML for `mirrorlake.config.topology`, and turns errors in it into one sentence.
 
-Sentences quote no value of the file, because it may be a secret; only keys, types and allowed
-values.
+Sentences quote only keys, types and allowed values: a value of the file may be a secret.
 """
 
 import os
@@ -62,8 +61,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """Read a YAML file with one mapping; raises TopologyError (missing, unreadable, invalid with
-    line, empty)."""
+    """Read a YAML mapping; raises TopologyError (missing, unreadable, invalid with line, empty)."""
     try:
         data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except FileNotFoundError:
@@ -94,8 +92,7 @@ def _no_file(path: Path) -> TopologyError:
 def explain(
     path: Path, error: ValidationError, models: Mapping[tuple[str, ...], type[BaseModel]]
 ) -> TopologyError:
-    """Turn the most telling of pydantic's errors into one sentence; `models` says which model
-    checks which key path."""
+    """The most telling of pydantic's errors as a sentence; `models` are those by key path."""
     details = error.errors(include_url=False, include_input=True)
     first = next((detail for detail in details if detail["type"] == "extra_forbidden"), details[0])
     location = [str(part) for part in first["loc"]]
@@ -134,8 +131,7 @@ def _unknown_key(
 
 
 def _several_kinds(location: list[str]) -> tuple[list[str], str] | None:
-    """Return the key and a sentence on what is allowed, for values of several types, of which
-    pydantic reports each."""
+    """The key, and a sentence on what is allowed, where pydantic reports each of several types."""
     roles = ("consumer", "producer", "admin")
     if len(location) > 4 and location[0] == "clusters" and location[2] in roles:
         return location[:4], "must be a string, a whole number, true or false"

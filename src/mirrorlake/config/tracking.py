@@ -1,5 +1,4 @@
-"""The `tracking` block of a topology file: which runs are recorded with MLflow, and where
-(docs/tracking.md)."""
+"""The `tracking` block: which runs are recorded with MLflow, and where (docs/tracking.md)."""
 
 from mirrorlake.config.fields import Model
 

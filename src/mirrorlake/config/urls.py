@@ -1,5 +1,4 @@
-"""Which paths of a topology file are URLs. Pure, and free of libraries: Spark's tasks import it
-too."""
+"""Which paths of a topology file are URLs. Pure, and free of libraries: tasks import it too."""
 
 
 def is_url(path: str) -> bool:

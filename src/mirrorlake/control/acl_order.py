@@ -18,8 +18,7 @@ def allowances(acls: Iterable[Acl]) -> list[Acl]:
 
 
 def apart(acls: Iterable[Acl], others: Collection[Acl]) -> list[Acl]:
-    """The ACLs that share no topic with any of the others, whatever their principals: a wildcard
-    may deny a principal."""
+    """ACLs that share no topic with another, whatever the principals: a wildcard may deny one."""
     if not others:
         return list(acls)
     exact = {(acl.prefix is None, acl.name) for acl in others}

@@ -40,8 +40,7 @@ class AclChange(NamedTuple):
     acl: Acl
 
     def row(self, error: str | None = None, policy: str | None = None) -> Change:
-        """This change as a row of `changes`; `policy` is the flow's policy of names
-        (`owned_acls`)."""
+        """A row of `changes`; `policy` is the flow's policy of names (`owned_acls`)."""
         text = self.acl.text()
         before, after = (None, text) if self.action == "create" else (text, None)
         done: Literal["done", "gone"] = "gone" if self.action == "forget" else "done"
@@ -75,8 +74,7 @@ class Mirrors:
     closed: Callable[[str], bool] = lambda prefix: True
 
     def wide(self, prefix: str) -> str | None:
-        """The prefix that an ACL on a prefix of the source has on the target, None if it must be
-        written out."""
+        """The target's prefix for an ACL on a prefix of the source, None if it is written out."""
         mirrored = self.prefix(prefix)
         return mirrored if mirrored is not None and self.closed(mirrored) else None
 
@@ -147,8 +145,7 @@ def implied_acls(
 
 
 def _below(prefix: str, topics: Sequence[str], mirrors: Mirrors) -> list[tuple[str, str]]:
-    """Patterns and names of the ACLs that replace one on a prefix of the source; none without
-    `topics` below it."""
+    """Patterns and names of ACLs in place of one on a source's prefix; none without `topics`."""
     names = [mirrors.names[topic] for topic in topics]
     wide = mirrors.wide(prefix) if names else None
     if wide is None:

@@ -44,7 +44,6 @@ class _Places:
         self._prefixes = Prefixes(acl.prefix for acl in acls if acl.prefix is not None)
 
     def overlap(self, acl: Acl) -> bool:
-        """Whether one of them has the same effect as another ACL on some topic; either may apply to
-        more topics."""
+        """Whether one has another ACL's effect on some topic; either may apply to more topics."""
         below = acl.prefix is not None and self._names.below(acl.prefix)
         return bool(below or self._prefixes.of(acl.name))

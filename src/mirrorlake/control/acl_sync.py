@@ -1,8 +1,7 @@
 """Keeps the ACLs of a flow's target topics as `control.acl_plan` wants them, by difference.
 
-`changes` says which ACLs the flow made: it is read at each turn, and written before an ACL is made.
-So a process that takes over, or that runs the opposite flow, knows the owner of each ACL, whenever
-its maker died.
+`changes` says which ACLs the flow made: read at each turn, and written before one is made. So a
+process that takes over, or runs the opposite flow, knows each ACL's owner, whenever its maker died.
 """
 
 import logging
@@ -55,8 +54,7 @@ class _Compared(NamedTuple):
 
 
 class AclSync:
-    """Topic ACLs of one flow. Every call asks both clusters and raises ClusterUnreachable when one
-    is silent."""
+    """Topic ACLs of a flow. Each call asks both clusters. Raises ClusterUnreachable."""
 
     def __init__(
         self,

@@ -26,8 +26,7 @@ MirrorMaker 2, and why:
   brokers would overwrite them. LogAppendTime stays, and is reported, only if it was set on the
   mirror itself and the key is excluded.
 
-A key that the source does not know is left alone. Excluded, read-only and sensitive keys are never
-touched.
+Keys that the source does not know, excluded, read-only and sensitive ones are never touched.
 """
 
 from collections.abc import Mapping
@@ -68,8 +67,7 @@ class ConfigRules:
 
 @dataclass(frozen=True)
 class ConfigPair:
-    """A source topic and its mirror, both described. `factor` is the mirror's replication
-    factor."""
+    """A source topic and its mirror, described. `factor` is the mirror's replication factor."""
 
     topic: str
     target_topic: str
@@ -107,8 +105,7 @@ class ConfigChange:
 
 
 def creation_configs(rules: ConfigRules, source: TopicConfigs, factor: int) -> dict[str, str]:
-    """Configs to make a mirror with: those set on the source topic, filtered as later, and
-    ALWAYS."""
+    """Configs of a new mirror: those set on the source topic, filtered as later, and ALWAYS."""
     own = {
         key: value.value
         for key, value in sorted(source.items())
@@ -143,8 +140,7 @@ def plan_mirror(rules: ConfigRules, pair: ConfigPair) -> list[ConfigChange]:
 
 
 def plan_configs(rules: ConfigRules, pair: ConfigPair) -> list[ConfigChange]:
-    """Give the changes after which the topic is as the rules want it, by key; none when nothing
-    differs."""
+    """The changes, by key, that make a topic as the rules want it; none when nothing differs."""
     changes = []
     for key, value in sorted(pair.source.items()):
         there = pair.target.get(key)
@@ -187,8 +183,7 @@ def _refusal(key: str, value: str, factor: int) -> str:
 
 
 def configs_by_state(rules: ConfigRules, state: TopicState, factor: int) -> dict[str, str]:
-    """Configs to make a mirror with, by the same rules as if the source had just reported
-    `state`."""
+    """Configs of a new mirror, by the same rules as if the source had just reported `state`."""
     return creation_configs(
         rules, {key: ConfigValue(value, "topic") for key, value in state.configs.items()}, factor
     )

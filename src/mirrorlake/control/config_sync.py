@@ -1,5 +1,4 @@
-"""Keeps configs of a flow's target topics as `control.config_plan` wants them: at creation, and by
-difference later."""
+"""Keeps configs of target topics as `control.config_plan` wants them: at creation, and later."""
 
 import logging
 import time
@@ -26,16 +25,14 @@ logger = logging.getLogger(__name__)
 
 
 class _Compared(NamedTuple):
-    """The result of comparing both sides: the changes, and the topics whose configs a cluster did
-    not report."""
+    """The changes that a comparison found, and the topics with configs not reported."""
 
     changes: list[ConfigChange]
     refused: list[Change]
 
 
 class ConfigSync:
-    """Topic configs of one flow. Every call asks both clusters and raises ClusterUnreachable when
-    one is silent."""
+    """Topic configs of a flow. Each call asks both clusters. Raises ClusterUnreachable."""
 
     def __init__(
         self,
@@ -72,11 +69,9 @@ class ConfigSync:
         self.compared_at = float("-inf")
 
     def creation(self, factors: Mapping[str, int]) -> dict[str, dict[str, str]]:
-        """Configs to make the mirrors of source topics with, by source topic; `factors` are the
-        mirrors' replication factors.
+        """Configs of new mirrors, by source topic; `factors` are the mirrors' replication factors.
 
-        A source topic that is gone, or whose configs the source does not report, adds none of its
-        own.
+        A source topic that is gone, or whose configs are not reported, adds none of its own.
         """
         configs = describe_topic_configs(self._source, factors).configs
         self._on_read(configs)
@@ -102,8 +97,7 @@ class ConfigSync:
         self._log_and_record(rows)
 
     def plan(self) -> list[ConfigChange]:
-        """What would be changed now, or refused, on topics that both sides have; changes
-        nothing."""
+        """What would change now, or be refused, on topics that both sides have."""
         return self._compare().changes
 
     def sync(self) -> list[Change]:

@@ -67,8 +67,7 @@ class RefusedChanges:
 class Contests:
     """Counts how often the same change was made recently.
 
-    A tool, another replicator, or another flow into the same topic may undo it, and both would go
-    on for ever.
+    A tool, replicator or flow into the same topic may undo it, and both would go on for ever.
     """
 
     def __init__(self, seconds: float = RETRY_REFUSED_SECONDS) -> None:

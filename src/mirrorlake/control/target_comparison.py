@@ -1,10 +1,9 @@
 """Which generations of its target topics a flow may write to now, by Kafka's topic ids. Pure.
 
 A target topic that is deleted, and perhaps made again under its name, loses its records, and its
-offsets start over: what the map says of the old topic is not true of the new one. Kafka does not
-notify clients. So each generation of a target topic is noted with its id before the flow's first
-write to it, and a topic that has another id, or is gone, gets no record until an operator has
-decided how to go on.
+offsets start over: the map of the old topic is not true of the new one. Kafka does not notify
+clients. So each generation of a target topic is noted with its id before the flow's first write to
+it, and a topic that has another id, or is gone, gets no record until an operator has decided.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -3,8 +3,7 @@ topic ids.
 
 A target topic that is gone or was made again gets no record, and is not made again, until an
 operator has decided (`run/resolve.py`). A decision takes effect with `begin`, which only the flow's
-own thread calls for topics that it has written to, so no batch planned by the earlier state is in
-flight.
+own thread calls for topics that it has written to, so no batch planned before is in flight.
 """
 
 import logging

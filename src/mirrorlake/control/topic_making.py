@@ -36,8 +36,7 @@ class TopicMaking:
         self._acls, self._states, self._pending = acls, states, pending
 
     def carry_out(self, plans: Sequence[TopicPlan]) -> dict[str, TargetRefused]:
-        """Make topics, their ACLs first, and grow topics; return what the target refused, by source
-        topic."""
+        """Make topics, ACLs first, and grow topics; return refusals, by source topic."""
         new = [plan for plan in plans if plan.action == "create"]
         bare = self._protect({plan.topic: plan.target_topic for plan in new})
         new = [plan for plan in new if plan.topic not in bare]
@@ -54,8 +53,7 @@ class TopicMaking:
         return by_source | bare
 
     def grow(self, partitions: Mapping[str, int]) -> dict[str, TargetRefused]:
-        """Raise target topics to so many partitions; return what the target refused, by target
-        topic."""
+        """Raise topics to so many partitions; return what the target refused, by target topic."""
         refused: dict[str, TargetRefused] = {}
         for topic, count in partitions.items():
             try:

@@ -1,5 +1,4 @@
-"""The difference between the topics that a flow wants on its target and those that are there.
-Pure."""
+"""The difference between the topics that a flow wants on its target and those there. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -69,8 +68,7 @@ def plan_topics(
         target_brokers: the upper bound of the factor, since a topic with more cannot be made
         (MirrorMaker 2 asks for 2 and fails).
         factor: replication factor of new topics; None: the source topic's own.
-        left_out: why topics must not be mirrored, for reasons that concern other flows too
-        (`checks.problem.left_out`).
+        left_out: why topics must not be mirrored (`checks.problem.left_out`).
     """
     plans = []
     for topic in sorted(source):

@@ -45,8 +45,7 @@ class TopicsUnmade(Exception):
 
 
 class TargetTopics:
-    """Keeps the topics of one flow's target like the source's. `left_out` says why topics are not
-    mirrored."""
+    """Keeps a flow's target topics as the source's. `left_out` says why some are not mirrored."""
 
     def __init__(
         self,
@@ -113,8 +112,7 @@ class TargetTopics:
         return None if check_topic_name(name) or self._taken.by_other(topic) else name
 
     def produced_topic(self, topic: str) -> str | None:
-        """The target topic of a staged topic; None where its records are not to be produced
-        (now)."""
+        """A staged topic's target topic; None where its records are not to be produced (now)."""
         if topic not in self._produced:  # asked for each partition, repeatedly
             stays = not self.selection.selects(topic) or self.flow.pauses(topic)
             self._produced[topic] = None if stays else self.remote_topic(topic)
@@ -221,8 +219,7 @@ class TargetTopics:
             self._resume_denied()
 
     def deny(self, refusals: Iterable[TopicRefused]) -> None:
-        """Go on without topics whose records the target refuses, until `check` finds that they may
-        be written."""
+        """Go on without topics that the target refuses, until `check` finds them writable."""
         with self._use:
             self._denied.add(refusals)
 
@@ -236,8 +233,7 @@ class TargetTopics:
         self._denied.resume({topic: name for topic, name in names if name is not None})
 
     def _planned(self, begins: bool) -> list[TopicPlan]:
-        """What the target lacks. The target's own topics are compared even while the source does
-        not answer."""
+        """What the target lacks. Its own topics are compared also while the source is silent."""
         try:
             plans = self.plan()
             self._silent = False
@@ -253,8 +249,7 @@ class TargetTopics:
             raise
 
     def _comparison(self, names: Mapping[str, str]) -> TargetComparison:
-        """Compare these target topics, by source topic, and all noted ones with what the target
-        has."""
+        """Compare these topics, by source topic, and all noted ones with what the target has."""
         noted = {
             topic: target
             for topic, target in self.generations.names().items()
@@ -319,8 +314,7 @@ class TargetTopics:
         return all(plan.partition < self._ready.get(plan.target_topic, 0) for plan in plans)
 
     def _make_staged(self, plans: Sequence[PartitionPlan]) -> None:
-        """Make topics that are gone at the source but have staged records, by what the lake knows
-        of them."""
+        """Make topics that are gone at the source but staged, by what the lake knows of them."""
         needed: dict[str, int] = {}
         for plan in plans:
             needed[plan.target_topic] = max(needed.get(plan.target_topic, 0), plan.partition + 1)
@@ -338,5 +332,4 @@ class TargetTopics:
 
 
 def _names(plans: Iterable[TopicPlan]) -> dict[str, str]:
-    """Target topics by source topic."""
     return {plan.topic: plan.target_topic for plan in plans}

@@ -253,8 +253,7 @@ def _written(written: Format | None) -> dict[str, Any]:
 
 
 def _on_axis(written: Format | None) -> dict[str, Any]:
-    """The format of numbers on an axis: at least one decimal place, lest two ticks show the same
-    number."""
+    """The format of an axis' numbers: at least one decimal place, lest two ticks look the same."""
     made = _written(written)
     places = made.get("decimalPlaces", {}).get("places", 2)
     return {**made, "decimalPlaces": {"type": "max", "places": max(1, places)}}

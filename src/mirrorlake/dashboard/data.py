@@ -1,5 +1,4 @@
-"""The rows behind the dashboard: each data set's query is run read-only, bounded, and only if its
-tables have new commits."""
+"""The dashboard's rows: each query runs read-only, bounded, and if its tables have new commits."""
 
 import json
 import logging
@@ -45,8 +44,7 @@ def data_version(newest: Callable[[str], int] | None, query: str) -> DataVersion
 
 
 def newest_of(directory: Place | None) -> Callable[[str], int] | None:
-    """A function that returns the newest commit of a table in `directory`, reading each once; None
-    in a catalog."""
+    """A function for the newest commit of a table in `directory`, read once; None in a catalog."""
     if directory is None:
         return None
     return cache(lambda table: DeltaLog(directory / table).newest())
@@ -64,8 +62,7 @@ def _words(text: str) -> set[str]:
 def check_query(dataset: Dataset) -> None:
     """Refuse anything but a single query. Raises InputError.
 
-    For a clear sentence only: `bounded` puts the text where Spark's grammar allows nothing but a
-    query.
+    For a clear sentence: `bounded` puts the text where Spark's grammar allows only a query.
     """
     if not re.match(r"\s*(SELECT|WITH)\b", dataset.query, re.IGNORECASE) or ";" in dataset.query:
         raise InputError(
@@ -85,8 +82,7 @@ def read_data(lake: LakeReader, dashboard: Dashboard, rows: int = MAX_ROWS) -> d
 
 
 class DashboardReader:
-    """Reads a dashboard's data sets from a lake, repeatedly; skips queries whose tables have no new
-    commits."""
+    """Reads a dashboard's data sets, repeatedly; skips queries whose tables have no new commits."""
 
     def __init__(self, lake: LakeReader, dashboard: Dashboard, rows: int = MAX_ROWS) -> None:
         self._lake = lake
@@ -164,8 +160,7 @@ SHARE = 4
 class Snapshots:
     """The page's data, read again when a browser asks and the last answer is old enough.
 
-    Without a browser only the first answer is read. Browsers share one answer, and one reader works
-    at a time.
+    Without a browser only the first answer is read. Browsers share it; one reader works at a time.
     """
 
     def __init__(
@@ -182,8 +177,7 @@ class Snapshots:
         self._read_again_at = 0.0
 
     def begin(self) -> None:
-        """Read the first answer in the background. If that fails, the first browser's own read
-        reports the error."""
+        """Read the first answer in the background. A failure is reported by the first browser's."""
         # not a daemon thread, like the server's: the process must not end while one is in DuckDB
         ThreadPoolExecutor(1, "the first rows of the dashboard").submit(self.newest)
 

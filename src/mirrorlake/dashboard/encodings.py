@@ -1,5 +1,4 @@
-"""How a widget of a .lvdash.json file encodes its query's fields: axes, colours, numbers, columns.
-Pure."""
+"""How a widget of a .lvdash.json file encodes its fields: axes, colours, numbers, columns. Pure."""
 
 from typing import Literal
 

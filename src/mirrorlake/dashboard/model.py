@@ -88,8 +88,7 @@ def load_dashboard(text: str | None = None) -> Dashboard:
 
 
 def shipped_text() -> str:
-    """The text of the bundle's file: from the package if installed from a wheel, else from the
-    checkout."""
+    """The text of the bundle's file: from the package of a wheel, else from the checkout."""
     packaged = files("mirrorlake.dashboard") / _FILE
     if packaged.is_file():
         return packaged.read_text(encoding="utf-8")

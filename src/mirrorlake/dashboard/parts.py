@@ -1,8 +1,7 @@
 """The typed parts of a .lvdash.json file: the subset of Databricks' format (AI/BI dashboards, 12
 columns) that we use. Pure.
 
-Names are the file's. An unknown key, widget type or version is an error, so that no widget is drawn
-in part.
+Names are the file's. Unknown keys, widget types and versions are errors: none is drawn in part.
 """
 
 from typing import Literal
@@ -41,8 +40,7 @@ class Order(Part):
 
 
 class Query(Part):
-    """The data of a widget from a dataset: raw rows if `disaggregated`, else groups by the fields
-    that are not aggregates."""
+    """A widget's data: raw rows if `disaggregated`, else groups by fields not aggregated."""
 
     datasetName: str
     fields: tuple[QueryField, ...]
@@ -58,8 +56,7 @@ class NamedQuery(Part):
 
 
 class Lines(Part):
-    """The text of a text widget, concatenated. The supported Markdown is a heading with # and
-    paragraphs."""
+    """The text of a text widget, concatenated: Markdown's headings with #, and paragraphs."""
 
     lines: tuple[str, ...]
 

@@ -14,8 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class DashboardServer(ThreadingHTTPServer):
-    """Serves the page at / and the newest rows at /data.json; nothing else, and only GET and
-    HEAD."""
+    """Serves the page at / and the newest rows at /data.json; only GET and HEAD."""
 
     # the end waits for a read in flight: the interpreter must not shut down under it
     daemon_threads = False

@@ -1,2 +1,1 @@
-"""Consumer groups: where they stand, their checkpoints, and their positions set on the other
-cluster."""
+"""Consumer groups: where they stand, their checkpoints, and their positions on the other side."""

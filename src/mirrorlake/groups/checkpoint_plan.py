@@ -119,8 +119,7 @@ class Checkpoint(InGeneration):
 
     @property
     def is_over(self) -> bool:
-        """Whether the target position is void: its target topic is gone, or it lies behind records
-        that the target has lost."""
+        """Whether the target position is void: its topic is gone, or it is behind lost records."""
         return self.reason == OVER or self.is_behind_lost
 
     @property

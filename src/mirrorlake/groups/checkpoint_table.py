@@ -1,5 +1,4 @@
-"""Rows of `checkpoints`: translated positions of consumer groups, and their outcomes at the
-target."""
+"""Rows of `checkpoints`: translated positions of groups, and their outcomes at the target."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
@@ -25,8 +24,7 @@ LEFT_DAYS = 7
 def newest_checkpoints(
     lake: Reader, flow: str
 ) -> dict[GroupPartition, tuple[Checkpoint, datetime]]:
-    """The newest checkpoint of every group and partition of a flow, with the time (UTC) it was
-    written."""
+    """A flow's newest checkpoint of every group and partition, with the time (UTC) of writing."""
     newest = {}
     nowhere = {"target_topic": "", "target_position": -1}
     for values in lake.query_rows("newest_checkpoints", flow=flow):
@@ -112,8 +110,7 @@ def recently_left(
 
 
 def left_out_groups(lake: Reader, flow: str) -> dict[str, TopicAndPartition]:
-    """The groups noted as excluded by a flow's settings, each with one partition where it has a
-    position."""
+    """The groups noted as excluded by a flow, each with one partition where it has a position."""
     rows = lake.query_rows("left_out_groups", flow=flow, reason=EXCLUDED)
     return {row["group_id"]: (row["topic"], row["partition"]) for row in rows}
 

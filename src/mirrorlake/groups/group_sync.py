@@ -1,5 +1,4 @@
-"""A turn of a flow's consumer groups at the target: set their positions there where that is
-safe."""
+"""A turn of a flow's groups at the target: set their positions there where that is safe."""
 
 import logging
 from collections.abc import Mapping, Sequence, Set
@@ -34,8 +33,7 @@ OTHERS_SECONDS = 2.0
 
 
 class GroupSync:
-    """Sets the positions of one flow's groups at its target. For one thread, the same as
-    `newest`."""
+    """Sets positions of a flow's groups at its target. For one thread, as `newest` is."""
 
     def __init__(
         self,
@@ -64,8 +62,7 @@ class GroupSync:
         self._further: Set[TopicAndPartition] = frozenset()
 
     def positions(self) -> dict[GroupPartition, int]:
-        """Where groups stood at the last turn, by source partition; groups with members are not
-        queried. For any thread."""
+        """Where groups without members stood last, by source partition. For any thread."""
         checkpoints, groups = self._at_target
         return {
             checkpoint.group_partition: groups[checkpoint.group_id]

@@ -1,5 +1,4 @@
-"""Where consumer groups stand: their positions on one side of a flow, and the equivalent positions
-on the other."""
+"""Where groups stand: positions on one side of a flow, and their equivalents on the other."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -39,11 +38,10 @@ logger = logging.getLogger(__name__)
 class GroupInventory:
     """Standings of groups, and what could not be determined.
 
-    `states` are of the groups at the origin. `errors` has a reason for each group that was not
-    reported; `unreported` says why the origin may have more groups than it reported. `gone` says
-    why the last checkpoints were read instead of the origin's positions. `closed` says, by source
-    topic or single partition, why positions in it or in its mirror are meaningless now; these have
-    no standings.
+    `states` are of the groups at the origin. `errors` has reasons by unreported group; `unreported`
+    says why the origin may have more groups than it reported. `gone` says why the last checkpoints
+    were read instead of the origin's positions. `closed` says, by source topic or single partition,
+    why positions in it or its mirror are meaningless: these have no standings.
     """
 
     standings: tuple[Standing, ...]
@@ -68,8 +66,7 @@ def take_inventory(
     Args:
         route: from which cluster to which.
         named: only these groups; None for all that the flow mirrors.
-        gone: why the flow's source does not answer (`why_unreachable`); the last checkpoints are
-            then read instead.
+        gone: why the source does not answer (`why_unreachable`): read the last checkpoints instead.
         moves: groups are moved by it, so that the flow's target has to say which topics it has.
 
     Raises:
@@ -94,7 +91,6 @@ def _source_topic(standing: Standing, reverse: bool) -> str:
 
 
 def _source_topics(inventory: GroupInventory, reverse: bool) -> set[str]:
-    """The source topics that positions are about."""
     nowhere = set() if reverse else {name for _, name, _ in inventory.lost}
     return nowhere | {_source_topic(standing, reverse) for standing in inventory.standings}
 
@@ -202,8 +198,7 @@ def _by_cluster(route: Route, named: Sequence[str] | None) -> GroupInventory:
 
 
 def _checkpointed(route: Route) -> set[str]:
-    """Groups that had positions at the flow's source when it last answered. None are known on the
-    way back."""
+    """Groups with positions at the flow's source when it last answered; on the way back none."""
     if route.reverse:
         return set()
     return {

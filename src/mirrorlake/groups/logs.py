@@ -1,5 +1,4 @@
-"""A cluster's offsets of partitions. Partitions that it lacks, or whose leader does not answer, are
-left out."""
+"""A cluster's offsets of partitions, without those that it lacks or whose leader is silent."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -74,8 +73,7 @@ class LogStarts:
         self._known.forget()
 
     def offsets_of(self, wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
-        """The starts of partitions; those that do not exist, or do not answer, are missing. Raises
-        ClusterUnreachable."""
+        """The starts of partitions that exist and answer. Raises ClusterUnreachable."""
         return self.starts_and_silent(wanted)[0]
 
     def starts_and_silent(

@@ -1,5 +1,4 @@
-"""Checks of the groups that a command names, and a summary of groups that a cluster did not
-report."""
+"""Checks of the groups that a command names, and a summary of those not reported."""
 
 from collections.abc import Mapping, Sequence
 
@@ -33,7 +32,6 @@ def refuse_unknown(named: Sequence[str], known: set[str], where: str) -> None:
 
 
 def not_reported(errors: Mapping[str, str]) -> list[str]:
-    """At most one sentence, for all groups that were not reported; `errors` has the reason by
-    group."""
+    """A sentence for all groups that were not reported, if any; `errors` has reasons by group."""
     group = min(errors, default="")
     return [f"{len(errors)} groups, such as {group}: {errors[group]}"] if errors else []

@@ -19,12 +19,10 @@ class NewestCheckpoints:
 
     Attributes:
         running: the flow.
-        forgotten_by: callbacks that drop what is cached of topics with a log, at either side, that
-            is over.
+        forgotten_by: callbacks that drop what is cached of topics whose log, on a side, is over.
         unpublished: checkpoints that MirrorMaker 2's clients may not have yet.
         landed: the generation in which each partition was landed when it was last queried.
-        noted_at: when the newest row was written, as far as is known; the next row must be later to
-            count.
+        noted_at: when the newest row was written, as far as known; the next must be later to count.
         revision: a number that changes whenever the known checkpoints may have changed.
         topics: the source topics of all known checkpoints.
         groups: the groups of known checkpoints that are not gone.
@@ -86,8 +84,7 @@ class NewestCheckpoints:
         return newest
 
     def write(self, rows: Sequence[Checkpoint], read_at: datetime | None = None) -> None:
-        """Append rows, if any, and remember them; `read_at` is when the source was queried for the
-        positions."""
+        """Append rows, if any, and remember them; `read_at` is when the source was asked."""
         if not rows:
             return
         losses = self._losses
@@ -109,8 +106,7 @@ class NewestCheckpoints:
         }
 
     def begin_generations(self, keys: Iterable[TopicAndPartition]) -> None:
-        """Drop cached translations of topics in which a partition began a new generation: they say
-        nothing about that one."""
+        """Drop cached translations of topics in which a partition began a new generation."""
         landed_by, begun = self.running.generations(), set[str]()
         same = landed_by == self._landed_by
         for key in {*keys} - self.landed.keys() if same else {*keys, *self.landed}:

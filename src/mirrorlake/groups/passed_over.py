@@ -45,8 +45,7 @@ class RunningPassedOver:
         self._changed: set[TopicAndPartition] = set()
 
     def changed(self) -> Set[TopicAndPartition]:
-        """The partitions where they are others than at the last `seen`: what was translated before
-        does not count them."""
+        """Partitions with others than at the last `seen`: earlier translations lack them."""
         revision = self._running.passes_over()
         if revision != self._read_by:
             passed = passed_over_of(self._lake.now, self._flow)

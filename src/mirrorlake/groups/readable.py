@@ -70,8 +70,7 @@ def bounded(translated: Mapping[Key, Translated], sides: Sides) -> dict[Key, Tra
 def _behind_all(
     translated: Mapping[TopicPartitionOffset, Translated], sides: Sides
 ) -> dict[TopicPartitionOffset, Translated]:
-    """Replace positions behind the end of their log by that end: nothing behind it can have been
-    read."""
+    """Replace positions behind their log's end by that end: nothing behind it was read."""
     ends = (
         sides.origin_ends({(topic, partition) for topic, partition, _ in translated})
         if translated

@@ -8,16 +8,13 @@ from mirrorlake.offsets.positions import Reached, TopicAndPartition
 
 
 class RunningFlow(Protocol):
-    """A flow, as its groups ask it. Topics are named as at the source; every call may come from any
-    thread."""
+    """A flow, as its groups ask it. Topics have the source's names; any thread may call."""
 
     def mirrors(self, topic: str) -> bool:
-        """Whether the flow selects a topic of its source; it may be paused, or refused, all the
-        same."""
+        """Whether the flow selects a topic of its source, which may be paused or refused."""
 
     def refuses(self, topic: str) -> bool:
-        """Whether a topic must not be mirrored, or its mirror cannot have its name: no group is
-        moved there."""
+        """Whether a topic must not be mirrored, or cannot by its name: no group is moved there."""
 
     def other_logs(self) -> OtherLogs:
         """The logs at the source that are not the mirrored ones, and wait for an operator or were
@@ -43,8 +40,7 @@ class RunningFlow(Protocol):
         """How far the flow is in partitions, from its own memory; None if it does not know now."""
 
     def losses(self) -> int:
-        """How often it has removed from its map what the target has lost: earlier translations may
-        lie behind that."""
+        """How often its map was cut by what the target lost: earlier translations may exceed it."""
 
     def passes_over(self) -> int:
         """A number that grows whenever the flow may go on without other records than before: it

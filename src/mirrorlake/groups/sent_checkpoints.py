@@ -16,8 +16,7 @@ from mirrorlake.offsets.positions import Committed
 
 
 def as_set(sent: Sent) -> Checkpoint:
-    """The checkpoint of a position that was set; if the log begins behind it by now, the one of
-    that start."""
+    """The checkpoint of a position that was set, or of the log's start if that lies behind it."""
     checkpoint, to = sent.checkpoint, sent.to
     if to is None or to.offset <= checkpoint.target_position:
         return checkpoint

@@ -2,8 +2,7 @@
 Pure.
 
 Each flow maps only the records that it brings. A record that neither map has may lie anywhere
-behind their ends, so a position lies beyond a map's end only if that flow is known to have passed
-it too.
+behind their ends, so a position lies beyond a map's end only where that flow has passed it.
 """
 
 from dataclasses import dataclass, replace
@@ -35,8 +34,7 @@ class SharedPosition:
 
     @property
     def may_lack_back(self) -> bool:
-        """Whether records of the goal that never came to the origin may lie in front of
-        `wanted`."""
+        """Whether the goal may have records in front of `wanted` that never came to the origin."""
         return not self.back.ahead
 
     @property

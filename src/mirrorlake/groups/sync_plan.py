@@ -37,8 +37,7 @@ class Move(NamedTuple):
 
 
 class Keep(NamedTuple):
-    """Leave the position; `there` says that it is already the wanted one, or was and the group has
-    read on since."""
+    """Leave the position; `there`: it is the wanted one, or was and the group has read on since."""
 
     reason: str
     there: bool = False

@@ -1,5 +1,4 @@
-"""Where the groups of a flow stand on both sides, as the document that `mirrorlake groups`
-shows."""
+"""Where a flow's groups stand on both sides: the document that `mirrorlake groups` shows."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -124,8 +123,7 @@ def _nowhere(inventory: GroupInventory, key: GroupPartition, position: int) -> d
 
 
 def _reason(known: Checkpoint | None, position: int | None) -> str | None:
-    """The reason of the newest checkpoint, or that the group's owner has set it back at the target
-    since."""
+    """The newest checkpoint's reason, or that the group's owner has set it back at the target."""
     if known is None:
         return None
     set_back = known.synced and position is not None and position < known.target_position

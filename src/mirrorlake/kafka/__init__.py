@@ -1,2 +1,1 @@
-"""Clients of Kafka: connections, administration, consumer groups, secrets; `values` has the
-clusters' answers."""
+"""Clients of Kafka: connections, administration, groups, secrets; `values` has their answers."""

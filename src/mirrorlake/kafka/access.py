@@ -109,8 +109,7 @@ def topic_rights(client: QuickAdmin, topics: Collection[str]) -> dict[str, froze
 
 
 def refused_creations(client: QuickAdmin, topics: Collection[str]) -> set[str]:
-    """Which of these topics, none of which exists, the principal may not create; validates only,
-    creates nothing."""
+    """Which of these missing topics the principal may not create; validates, creates nothing."""
     if not topics:
         return set()
     futures = client.create_topics(

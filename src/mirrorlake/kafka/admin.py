@@ -1,5 +1,4 @@
-"""Queries and changes of a cluster, apart from records: metadata, offsets, topics and
-partitions."""
+"""Queries and changes of a cluster but for records: metadata, offsets, topics, partitions."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -25,9 +24,8 @@ logger = logging.getLogger(__name__)
 class ClusterAdmin:
     """One cluster, asked through one admin client. Every call is bounded by ANSWER_SECONDS.
 
-    Live settings are checked again after a refusal and from time to time; a client whose secrets
-    were rotated gives way to a new one. Raises ClusterUnreachable or AuthenticationFailed when no
-    broker answers.
+    Live settings are checked again after a refusal and from time to time; a client with rotated
+    secrets is replaced. Raises ClusterUnreachable or AuthenticationFailed when no broker answers.
     """
 
     def __init__(self, alias: str, client: "Settings | LiveSettings[str | int | bool]") -> None:
@@ -141,8 +139,7 @@ class ClusterAdmin:
     def log_ends(
         self, partitions: Collection[TopicAndPartition]
     ) -> dict[TopicAndPartition, LogEnds]:
-        """The logs of partitions, up to the high watermark; partitions that do not answer are
-        missing."""
+        """The logs of partitions up to the high watermark, without those that do not answer."""
         connection, first, last = self._connection, OffsetSpec.earliest(), OffsetSpec.latest()
         asked = [admin_offsets.ask(connection, partitions, spec, False) for spec in (first, last)]
         starts = admin_offsets.answers(connection, asked[0], admin_offsets.offsets_of)

@@ -28,8 +28,7 @@ ACLS_PER_REQUEST = 1000
 
 @dataclass(frozen=True)
 class NoAcls:
-    """A cluster that does not report its ACLs: it has no authorizer (`disabled`), or does not let
-    us ask."""
+    """A cluster that reports no ACLs: it has no authorizer (`disabled`), or does not let us ask."""
 
     disabled: bool
     reason: str
@@ -86,14 +85,12 @@ def _answer(admin: ClusterAdmin, ask: Callable[[float], Any]) -> Any:
 
 
 def create_acls(admin: ClusterAdmin, acls: Sequence[Acl]) -> dict[Acl, str | None]:
-    """Make ACLs; returns the answer of the target to each, None for done. Raises
-    ClusterUnreachable."""
+    """Make ACLs; returns the answer to each, None for done. Raises ClusterUnreachable."""
     return _send(admin, acls, AclBinding, admin.client.create_acls)
 
 
 def delete_acls(admin: ClusterAdmin, acls: Sequence[Acl]) -> dict[Acl, str | None]:
-    """Take away exactly these ACLs; returns the answer of the target to each, None for done. Raises
-    ClusterUnreachable."""
+    """Delete just these ACLs; returns each answer, None for done. Raises ClusterUnreachable."""
     return _send(admin, acls, AclBindingFilter, admin.client.delete_acls)
 
 

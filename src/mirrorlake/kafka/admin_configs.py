@@ -99,8 +99,7 @@ def _configs_of(
 
 
 def broker_config(admin: ClusterAdmin, key: str) -> str | None:
-    """The value of a config at one of the brokers; None if the cluster does not report it. Raises
-    ClusterUnreachable."""
+    """A config at one of the brokers; None if it is not reported. Raises ClusterUnreachable."""
     brokers = admin.client.list_topics(timeout=ANSWER_SECONDS).brokers
     resources = [ConfigResource(ResourceType.BROKER, str(min(brokers)))] if brokers else []
     for _, future in _send(admin.client.describe_configs, resources):
@@ -136,8 +135,7 @@ def alter_topic_configs(admin: ClusterAdmin, changes: Sequence[Edit]) -> dict[Ed
 
 
 def refusal_of(admin: ClusterAdmin, future: Any) -> KafkaError | None:
-    """The cluster's error, None if it complied. Raises ClusterUnreachable when no broker
-    answered."""
+    """The cluster's error, None if it complied. Raises ClusterUnreachable without an answer."""
     try:
         future.result()
     except KafkaException as raised:
@@ -149,8 +147,7 @@ def refusal_of(admin: ClusterAdmin, future: Any) -> KafkaError | None:
 
 
 def answer_of(admin: ClusterAdmin, future: Any) -> Any:
-    """The answer to a question that a cluster cannot refuse. Raises ClusterUnreachable without
-    one."""
+    """The answer to what a cluster cannot refuse. Raises ClusterUnreachable without one."""
     error = refusal_of(admin, future)
     if error is not None:
         raise _unreachable(admin, error)

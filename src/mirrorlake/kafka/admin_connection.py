@@ -87,8 +87,7 @@ class AdminConnection:
         short steps, so that a refused login is reported at once and not after the timeout.
 
         An answer cancels earlier refusals: one of several brokers may refuse, or one did while its
-        certificate was replaced. So a cluster that has answered before gets the full time to answer
-        again.
+        certificate was replaced. So a cluster that answered before gets the full time again.
         """
         step = 2.0
         waited = 0.0
@@ -143,7 +142,6 @@ class AdminConnection:
 
 
 def _layout_of(metadata: ClusterMetadata) -> Layout:
-    """The layout from confluent-kafka's metadata."""
     return Layout(
         str(metadata.cluster_id),
         {number: (broker.host, broker.port) for number, broker in metadata.brokers.items()},

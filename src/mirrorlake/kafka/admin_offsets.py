@@ -2,8 +2,7 @@
 
 A question has one future for all of its partitions, and its answer consists of lists.
 confluent-kafka makes a future for each partition, with a lock and a condition: for thousands of
-partitions that took four fifths of a question's CPU time, and other objects for each most of the
-rest.
+partitions that took four fifths of a question's CPU time, and other objects most of the rest.
 """
 
 import logging
@@ -269,8 +268,7 @@ def _learn_leaders(connection: AdminConnection) -> None:
 
 
 def required(asked: OffsetRequests) -> dict[TopicAndPartition, int]:
-    """The offsets, of all partitions that have one. Raises KafkaException where a leader does not
-    answer."""
+    """The offsets of all partitions that have one. Raises KafkaException if a leader is silent."""
     offsets: dict[TopicAndPartition, int] = {}
     for question in asked:
         told, errors = _sorted_out(question)

@@ -1,5 +1,4 @@
-"""Makes topics and grows them: in requests of a size that a controller accepts, tried again if they
-only took too long."""
+"""Makes and grows topics: in requests that a controller accepts, retried if they took too long."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -120,8 +119,7 @@ class _AcceptedConfigs:
 def _create(
     connection: AdminConnection, topics: Sequence[TopicInfo], refused: list[TargetRefused]
 ) -> list[TopicInfo]:
-    """Send one request; return the topics whose configs were not accepted, and add other refusals
-    to `refused`."""
+    """Send a request; return topics with refused configs, and add other refusals to `refused`."""
     without = []
     left = list(topics)
     for tries_left in reversed(range(CREATE_TRIES)):
@@ -188,8 +186,7 @@ def _finish(
 
 
 def _chunks(topics: Sequence[TopicInfo]) -> Iterator[list[TopicInfo]]:
-    """Cut topics into requests (KAFKA-9218: one request for all is refused as a whole when it is
-    too large)."""
+    """Cut topics into requests (KAFKA-9218: a request that is too large is refused as a whole)."""
     chunk: list[TopicInfo] = []
     partitions = 0
     for topic in topics:

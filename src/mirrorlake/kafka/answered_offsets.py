@@ -30,7 +30,6 @@ def answered_offset(offset: int) -> int:
 
 
 def log_bounds(consumer: Consumer, key: TopicAndPartition, seconds: float) -> Bounds:
-    """Where a partition's log begins and ends now, by an answer within so many seconds. Raises
-    KafkaException."""
+    """A partition's log bounds now, by an answer within so many seconds. Raises KafkaException."""
     bounds = consumer.get_watermark_offsets(TopicPartition(*key), seconds)
     return Bounds(*map(answered_offset, bounds))

@@ -82,8 +82,7 @@ class ArrivingEnds:
         return ends
 
     def _by_leader(self, whole: "_Question") -> "list[_Question]":
-        """Query a question's partitions again leader by leader; not if they have one leader, or
-        none that is known."""
+        """Ask a question again leader by leader; not with one leader, or none that is known."""
         groups: dict[_Leader, list[TopicAndPartition]] = {}
         for key in whole.keys:
             groups.setdefault(self._leaders.get(key), []).append(key)

@@ -1,5 +1,4 @@
-"""Settings of one Kafka client, as they are passed to Spark's tasks: a worker needs no library to
-read them."""
+"""Settings of a Kafka client, as Spark's tasks get them: a worker reads them without a library."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -11,8 +10,7 @@ V = TypeVar("V", str, Value)
 
 
 class ClientSettings(dict[str, V]):
-    """Settings of one client. Its repr has the names only, so that no log, traceback or assertion
-    shows a secret."""
+    """Settings of one client. Its repr has names only, for no log or traceback to show a secret."""
 
     def __repr__(self) -> str:
         return f"ClientSettings({', '.join(self)})"

@@ -37,8 +37,7 @@ def committed_by(
 def committed_positions(
     consumer: Consumer, keys: Collection[TopicAndPartition], seconds: float
 ) -> dict[TopicAndPartition, Committed]:
-    """What a consumer's group has committed; partitions without a position are missing. Raises
-    KafkaException."""
+    """What a consumer's group has committed, where there is a position. Raises KafkaException."""
     answers = consumer.committed([TopicPartition(*key) for key in sorted(keys)], seconds)
     for answer in answers:
         if answer.error is not None:

@@ -1,5 +1,4 @@
-"""The clusters of a topology, connected: admin clients, identities, rendered client settings.
-Secrets go no further."""
+"""A topology's clusters, connected: admin clients, identities, settings. Secrets go no further."""
 
 from collections.abc import Collection, Iterable, Mapping
 

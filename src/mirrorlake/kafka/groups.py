@@ -91,8 +91,7 @@ class GroupAdmin:
     """The consumer groups of one cluster. Share and streams groups are not among them
     (`other_kinds`).
 
-    Every call raises ClusterUnreachable or AuthenticationFailed when no broker answers.
-    Thread-safe.
+    Calls raise ClusterUnreachable or AuthenticationFailed if no broker answers. Thread-safe.
     """
 
     def __init__(self, admin: ClusterAdmin, client: LiveSettings[str | int | bool]) -> None:
@@ -104,8 +103,7 @@ class GroupAdmin:
         self._answers = GroupAnswers()
 
     def listing(self) -> Listing:
-        """All consumer groups of every type that the brokers list, those of the new protocol
-        (KIP-848) too."""
+        """All consumer groups that the brokers list, those of the new protocol (KIP-848) too."""
         # reports a refusal, or that no broker is there, better and sooner than a listing does
         topics = self._admin.topics()
         try:
@@ -129,8 +127,7 @@ class GroupAdmin:
         (KIP-932) and streams groups (KIP-1071). librdkafka 2.16 does not tell them apart. Without
         an answer: none.
 
-        Its old listing names groups of all kinds, and describes those it does not understand as
-        dead.
+        Its old listing names groups of all kinds, and calls those it does not understand dead.
         """
         try:
             listed = self._admin.client.list_groups(timeout=ANSWER_SECONDS)
@@ -254,8 +251,7 @@ class GroupAdmin:
         return answers, errors
 
     def _exchange(self, document: object, answers: dict[str, Any], seconds: float) -> None:
-        """Send a request and collect the answers; a process that did not complete it is
-        discarded."""
+        """Send a request, collect the answers; a process that did not complete it is discarded."""
         process = self._running()
         # A process that does not answer at all is killed; then there are no more lines.
         limit = threading.Timer(seconds, process.kill)

@@ -147,8 +147,7 @@ def _ask_offsets(
 
 
 def _positions(answer: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
-    """Positions, each [topic, partition, offset, metadata]; and the error of the first partition
-    that has one."""
+    """Positions, each [topic, partition, offset, metadata], and the first error of a partition."""
     partitions = answer.topic_partitions
     bad = [partition for partition in partitions if partition.error is not None]
     return {

@@ -1,8 +1,7 @@
 """Reads ranges of offsets of a cluster as Arrow: the port `Log`, and the choice of its
 implementation.
 
-That is `native/reader.py` where the compiled part can be used, else `kafka/python_log.py`. Both
-give the same rows.
+`native/reader.py` if the compiled part works, else `kafka/python_log.py`, with the same rows.
 """
 
 import json
@@ -18,8 +17,7 @@ if TYPE_CHECKING:  # modules that plan what is read need neither Arrow nor a cli
 
 
 class Log(Protocol):
-    """Reads committed records in partitions of one cluster, without a group. For one thread; to be
-    closed."""
+    """Reads committed records of one cluster, without a group. For one thread; to be closed."""
 
     def read(self, ranges: Ranges) -> "Iterator[tuple[TopicAndPartition, pa.RecordBatch]]":
         """Read the records of partitions.
@@ -55,8 +53,7 @@ def open_log(
 
     Args:
         settings: of a client, by librdkafka's names.
-        keep: the caller reads on, range after range: partitions stay assigned. Otherwise they are
-            released once a range is over.
+        keep: the caller reads on: partitions stay assigned, and are not released after a range.
         patience_seconds: how long the cluster, or a partition being read, may be silent.
         small_answers: fetch in small answers, so that records arrive piece by piece and little is
             fetched in vain: for a slow link.

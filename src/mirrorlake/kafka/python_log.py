@@ -63,15 +63,13 @@ class PythonLog:
         self._ahead: list[Message] = []
 
     def read(self, ranges: Ranges) -> Iterator[tuple[TopicAndPartition, pa.RecordBatch]]:
-        """See `Log`."""
         for key, messages in self.messages(ranges):
             batch = _batch(messages)
             self._average = max(1, batch.nbytes // len(messages))
             yield key, batch
 
     def messages(self, ranges: Ranges) -> Iterator[tuple[TopicAndPartition, list[Message]]]:
-        """The same as confluent-kafka's messages, in non-empty lists. The caller may `leave` a
-        partition on the way."""
+        """The same as `Message`s, in non-empty lists. The caller may `leave` a partition."""
         ends = {key: end for key, (first, end) in ranges.items() if first < end}
         self.keep_prefetched(ends)
         self._assign({key: ranges[key][0] for key in ends})
@@ -105,14 +103,12 @@ class PythonLog:
             self._ahead = [message for message in self._ahead if _place(message) in self._next]
 
     def keep_prefetched(self, keys: Collection[TopicAndPartition]) -> None:
-        """See `Log`."""
         self.leave([key for key in self._next if key not in keys])
 
     def pause(self) -> None:
         """See `Log`: how much was fetched ahead is not known, so it is kept."""
 
     def close(self) -> None:
-        """See `Log`."""
         self._next.clear()  # an unfinished reading then has nothing left to leave
         self._consumer.close()
 

@@ -19,8 +19,7 @@ MANY_TOPICS, FEW_QUESTIONS = 20, 2
 
 
 class QuickAdmin(AdminClient):  # type: ignore[misc]
-    """confluent-kafka's client, but for many topics `describe_topics` returns only the fields of
-    `Description`."""
+    """confluent-kafka's client; of many topics `describe_topics` has `Description`'s fields."""
 
     def __init__(self, settings: Mapping[str, Any], **others: Any) -> None:
         """`others` are confluent-kafka's own arguments beside librdkafka's settings."""
@@ -68,8 +67,7 @@ class QuickAdmin(AdminClient):  # type: ignore[misc]
             return self._describer
 
     def learn_leaders(self, seconds: float) -> None:
-        """Let questions go to the present leaders and controller. Raises KafkaException if no
-        broker names them."""
+        """Let questions go to present leaders and controller. Raises KafkaException if unknown."""
         if self._describer is not None:
             self._describer.layout(seconds)
         self.list_topics(timeout=seconds)

@@ -1,7 +1,6 @@
 """Reads single records of a cluster, without a group's position or a right on a group.
 
-It uses confluent-kafka's consumer, which reports the epoch of the leader that wrote a record; few
-are read.
+confluent-kafka's consumer reports the epoch of the leader that wrote a record; few are read.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,8 +26,7 @@ def first_rows(
     """The first committed record of each partition at or behind an offset; missing if there is
     none, or if the log begins behind the offset.
 
-    Raises ClusterUnusable when the cluster does not deliver in time, KafkaException when it
-    refuses.
+    Raises ClusterUnusable when it does not deliver in time, KafkaException when it refuses.
     """
     rows = dict[TopicAndPartition, Row]()
     ranges = {key: (offset, LOG_END) for key, offset in offsets.items()}

@@ -113,8 +113,7 @@ def silence_in_words(alias: str, client: Settings) -> Iterator[None]:
 
 
 def _certificate_problem(client: Settings) -> str | None:
-    """Why the first broker's certificate is not trusted, by asking once more: librdkafka does not
-    say."""
+    """Why the first broker's certificate is not trusted, asked again: librdkafka does not say."""
     host, _, port = str(client["bootstrap.servers"]).split(",")[0].strip().rpartition(":")
     try:
         context = ssl.create_default_context(

@@ -1,5 +1,4 @@
-"""Settings of long-lived clients: their secrets are rotated, and certificates renewed,
-meanwhile."""
+"""Settings of long-lived clients, whose secrets and certificates are renewed meanwhile."""
 
 import logging
 import time
@@ -20,8 +19,7 @@ class LiveSettings(Generic[Value]):
     """Settings of one client, with the present values of their references. For one thread at a
     time.
 
-    `read` resolves them and raises TopologyError if it cannot; the constructor raises that too.
-    `clock` returns seconds.
+    `read` resolves them. Both it and the constructor raise TopologyError. `clock` returns seconds.
     """
 
     def __init__(

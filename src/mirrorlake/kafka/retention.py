@@ -13,8 +13,7 @@ def compacts(configs: TopicConfigs) -> bool:
 
 
 def keeps_from(configs: TopicConfigs) -> int | None:
-    """Records with an older timestamp (ms) may have been deleted by retention; all records, if a
-    size limits it."""
+    """Retention may delete records of an older timestamp (ms), or all, if a size limits it."""
     settings = {
         name: configs[name].value
         for name in ("cleanup.policy", "retention.ms", "retention.bytes")

@@ -38,8 +38,7 @@ class FolderSecrets:
         self._folder = folder
 
     def read(self, scope: str, key: str) -> str | None:
-        """The file's text without a last line end. Raises Unresolved when others could use it
-        too."""
+        """The file's text without a last line end. Raises Unresolved if others could read it."""
         if ".." in Path(scope, key).parts or Path(key).is_absolute():
             raise Unresolved(f"a secret lies below {self._folder}, and this name leads out of it")
         path = self._folder / scope / key
@@ -77,8 +76,7 @@ def _too_open(path: Path, owner: int) -> str:
 
 
 class KeyringSecrets:
-    """The keyring of the operating system, by the `keyring` package; the scope is its service, the
-    key its user."""
+    """The operating system's keyring, by `keyring`; the scope is a service, the key a user."""
 
     def read(self, scope: str, key: str) -> str | None:
         """The password, or None."""
@@ -94,8 +92,7 @@ class DatabricksSecrets:
     """A secret scope of the workspace in which this runs."""
 
     def read(self, scope: str, key: str) -> str | None:
-        """The secret. What the workspace raises for a missing one differs by runtime, so any error
-        names the place."""
+        """The secret. What missing ones raise differs by runtime, so each error names the place."""
         try:
             secret: str = import_module("databricks.sdk.runtime").dbutils.secrets.get(
                 scope=scope, key=key
@@ -113,8 +110,7 @@ class DatabricksSecrets:
 
 
 def secret_stores(environment: Mapping[str, str]) -> list[SecretStore]:
-    """The stores of this place: the workspace on Databricks; elsewhere the folder that is named,
-    and the keyring."""
+    """The stores here: the workspace on Databricks; elsewhere the named folder, and the keyring."""
     if "DATABRICKS_RUNTIME_VERSION" in environment:
         return [DatabricksSecrets()]
     stores: list[SecretStore] = []

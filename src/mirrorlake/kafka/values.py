@@ -40,8 +40,7 @@ class TopicIdentity:
 
 @dataclass(frozen=True)
 class ConfigValue:
-    """The value of one key as a cluster describes it. `fixed` is true for read-only and for
-    sensitive ones."""
+    """A key's value as a cluster describes it. `fixed` is true for read-only and sensitive ones."""
 
     value: str | None
     origin: Origin
@@ -59,8 +58,7 @@ _WILDCARD = "*"
 
 @dataclass(frozen=True, order=True)
 class Acl:
-    """One ACL on topics, in Kafka's words: pattern is LITERAL or PREFIXED, permission ALLOW or
-    DENY."""
+    """An ACL on topics, in Kafka's words: pattern LITERAL or PREFIXED, permission ALLOW or DENY."""
 
     pattern: str
     name: str

@@ -48,8 +48,7 @@ class BrokerConnection(AbstractContextManager["BrokerConnection"]):
         self._socket.close()
 
     def ask(self, key: int, version: int, body: bytes, flexible: bool = False) -> bytes:
-        """Send a request and return the answer without its header. `flexible`: with the header of
-        KIP-482."""
+        """Send a request; return the answer without header. `flexible`: with KIP-482's header."""
         self._sent += 1
         client = self._client.encode()
         header = struct.pack(">hhih", key, version, self._sent, len(client)) + client
@@ -115,8 +114,7 @@ class Scram:
         return f"n,,{self._bare}".encode()
 
     def final(self, first_answer: bytes) -> bytes:
-        """The client's proof, by the server's first message. Raises WireUnsupported where that is
-        none of this login."""
+        """The client's proof, by the server's first one. Raises WireUnsupported for another's."""
         facts = _facts(first_answer)
         if not facts.get("r", "").startswith(self._nonce) or not facts.get("i", "").isdigit():
             raise WireUnsupported("the broker's answer to the login is not of this login")

@@ -1,9 +1,8 @@
 """Arrow's values, made without importing pandas.
 
-`pa.array`, `pa.scalar`, and functions that are given a Python number instead of an Arrow one, first
-check for objects of pandas. Where pandas is installed, the check imports it, which costs every
-answer a second. A command turns the check off (`mirrorlake/no_pandas.py`); elsewhere the functions
-below do without.
+`pa.array`, `pa.scalar`, and functions given a Python number instead of an Arrow one, first check
+for objects of pandas. Where it is installed, the check imports it: a second for every answer. A
+command turns the check off (`mirrorlake/no_pandas.py`); elsewhere the functions below do without.
 """
 
 from array import array

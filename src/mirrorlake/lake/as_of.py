@@ -1,5 +1,4 @@
-"""What the stage held of a cluster at a time: where each partition ends, with no transaction cut in
-two."""
+"""What the stage held of a cluster at a time: partitions' ends, no transaction cut in two."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -32,8 +31,7 @@ def staged_as_of(reader: Reader, source: str, until_ms: int) -> dict[TopicAndPar
     ends at its first record.
 
     A transaction of the source has all of its records below the ends, or none, unless an end is not
-    `whole` (offsets/as_of.py says how that is known). So the ends may lie earlier than the time;
-    `newest_ms` shows it.
+    `whole` (offsets/as_of.py says how). So the ends may be earlier; `newest_ms` shows it.
     """
     (row,) = reader.query_rows("as_of_horizon", source_cluster=source, until_ms=until_ms)
     first = until_ms if row["noted"] is None else min(until_ms, row["noted"])

@@ -1,9 +1,8 @@
 """Where the files of a catalog's own tables lie, so that answers from them need no session.
 
-A process that writes the lake asks the catalog, and notes the answer beside its checkpoints; a
-command without a session reads the note. The note is checked and not trusted: each table has to be
-the one that was noted, by the id in its log (`lake/catalog_reader.py`), since a table that was made
-again is another one.
+A writing process asks the catalog, and notes the answer beside its checkpoints; a command without a
+session reads the note. The note is checked and not trusted: each table has to be the one that was
+noted, by the id in its log (`lake/catalog_reader.py`), since one made again is another.
 """
 
 import json
@@ -74,8 +73,7 @@ def _note_of(checkpoints: Path) -> Place:
 
 
 def note_files(checkpoints: Path, noted: NotedFiles | None) -> None:
-    """Note where the files are, for commands without a session; `noted` is None where they are not
-    at hand. Raises OSError."""
+    """Note where files are, for commands without a session; None: not at hand. Raises OSError."""
     note = _note_of(checkpoints)
     if noted is None:
         note.delete()

@@ -76,7 +76,6 @@ class CatalogLake(Lake):
 
     @property
     def place(self) -> str:
-        """See `Lake.place`."""
         return self.schema
 
     @property
@@ -120,7 +119,6 @@ class CatalogLake(Lake):
         return f"SELECT {', '.join(['*', *added])} FROM {table}"
 
     def create(self, table: str, properties: Mapping[str, str]) -> None:
-        """See `Lake.create`."""
         from pyspark.errors import AnalysisException  # only a process that makes tables needs it
 
         text = sql_text("tables", table)
@@ -136,27 +134,23 @@ class CatalogLake(Lake):
         return set(self.table(table).columns) if self.files is None else self.files.columns(table)
 
     def add_columns(self, table: str) -> None:
-        """See `SessionTables.add_columns`."""
         wanted = {column.name for column in definition(table).columns}
         if self.files is None or not wanted <= self.files.columns(table):
             super().add_columns(table)
 
     def properties(self, table: str) -> dict[str, str]:
-        """See `Lake.properties`."""
         if self.files is not None:
             return self.files.properties(table)
         rows = self.spark.sql(f"SHOW TBLPROPERTIES {self.name(table)}").collect()
         return {row["key"]: row["value"] for row in rows}
 
     def features(self, table: str) -> set[str]:
-        """See `Lake.features`."""
         if self.files is not None:
             return self.files.features(table)
         (detail,) = self.spark.sql(f"DESCRIBE DETAIL {self.name(table)}").collect()
         return set(detail.asDict().get("tableFeatures") or ())
 
     def version_of(self, table: str) -> int:
-        """See `Lake.version_of`."""
         if self.files is not None:
             return self.files.version(table)
         (newest,) = self.spark.sql(f"DESCRIBE HISTORY {self.name(table)} LIMIT 1").collect()
@@ -190,13 +184,11 @@ class CatalogLake(Lake):
         return bool(files.rows_of(change.table).equals(filled))
 
     def upkeep(self, table: str) -> TableUpkeep:
-        """See `Lake.upkeep`: by Spark."""
         from mirrorlake.lake.spark_upkeep import SparkUpkeep  # only `maintain` and `forget` need it
 
         return SparkUpkeep(self, table)
 
     def fence(self, table: str, application: str, version: int) -> None:
-        """See `Lake.fence`."""
         none = self.table(table).limit(0)
         self.retrying(lambda: self._numbered(none, table, application, version))
 
@@ -247,8 +239,7 @@ class CatalogLake(Lake):
             raise fenced(table, application, known, version)
 
     def _numbered(self, rows: "DataFrame", table: str, application: str, version: int) -> None:
-        """Append rows as a version of an application; Delta skips a version that the application
-        has already reached."""
+        """Append rows as an application's version; Delta skips one that it has already reached."""
         writer = rows.write.format("delta").mode("append")
         writer.option("userMetadata", f"{application} {version}").option("txnAppId", application)
         writer.option("txnVersion", str(version)).saveAsTable(self.name(table))

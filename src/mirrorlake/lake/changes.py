@@ -18,8 +18,7 @@ class Change:
 
     `skipped` means that the cluster has nothing of this kind, `gone` that another party had removed
     it before. `begun` is written before an ACL, or the topic of offset syncs, is made, so that its
-    owner is known whenever the process dies; `policy` is the policy by which the flow then named
-    mirrors.
+    owner is known whenever the process dies; `policy` is that by which the flow named mirrors.
     """
 
     kind: str

@@ -56,8 +56,7 @@ def _try(probe: Place, root: Place) -> None:
 
 
 def _kind(folder: Path) -> str:
-    """The name that Linux has for a folder's file system, such as fuse.s3fs; "of an unknown type"
-    where it has none."""
+    """Linux's name for a folder's file system, such as fuse.s3fs, or "of an unknown type"."""
     try:
         lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -66,9 +66,8 @@ class Decided(NamedTuple):
 def decided_of(rows: Iterable[Mapping[str, Any]], mirror: Callable[[str], LivingMirror]) -> Decided:
     """The decisions that hold now, of a flow's rows of `mirror_incidents`.
 
-    `mirror` returns what a source topic is produced to: a decision about another topic or
-    generation does not hold. One without a generation holds for any; one without a topic, for
-    the first.
+    `mirror` returns a source topic's target: a decision about another topic or generation does not
+    hold. One without a generation holds for any; one without a topic, for the first.
     """
     stopped: set[PartitionGeneration] = set()
     skipped: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)

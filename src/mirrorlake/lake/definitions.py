@@ -1,5 +1,4 @@
-"""The definition of each table, read from the statement that makes it: `sql/tables/<name>.sql` is
-the only place for it."""
+"""The definition of each table: the statement in `sql/tables/<name>.sql`, its only place."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -56,8 +55,7 @@ class Definition:
 
 @cache
 def sql_text(kind: str, name: str) -> str:
-    """The text of `sql/<kind>/<name>.sql` as shipped in the package; kind is tables, views, queries
-    or notebooks."""
+    """The package's `sql/<kind>/<name>.sql`; kind is tables, views, queries or notebooks."""
     return (files("mirrorlake") / "sql" / kind / f"{name}.sql").read_text(encoding="utf-8")
 
 

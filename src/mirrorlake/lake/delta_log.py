@@ -75,8 +75,7 @@ class Commit:
 
 
 def files_of(table: DeltaTable) -> dict[str, int]:
-    """The bytes of each file of a snapshot, by its path below the table's folder, as it is
-    there."""
+    """The bytes of each file of a snapshot, by its path below the table's folder."""
     files = table_of(table.get_add_actions())
     return dict(zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), strict=True))
 

@@ -1,8 +1,7 @@
 """Spark's SQL in DuckDB's words: what sqlglot does, and the rules that it lacks. Pure.
 
-There is one text of each view and query, in Spark's dialect. Where both engines know a function and
-mean different things by it, a rule here makes DuckDB mean Spark's; what has no words there is
-refused, never guessed.
+Each view and query has one text, in Spark's dialect. Where a function means different things to
+both engines, a rule here makes DuckDB mean Spark's; what has none is refused, never guessed.
 """
 
 from collections.abc import Sequence
@@ -81,8 +80,7 @@ def _with_files(table: exp.Expr) -> exp.Expr:
 
 
 class DuckChange(NamedTuple):
-    """A statement in DuckDB's dialect that changes rows of a table, with the parameters that it
-    names."""
+    """A statement in DuckDB's dialect that changes a table, with the parameters that it names."""
 
     text: str
     table: str
@@ -240,8 +238,7 @@ def _ruled(node: exp.Expr) -> exp.Expr | None:
 
 
 def _cast(node: exp.Cast) -> exp.Expr:
-    """Spark reads binary as UTF-8, and cuts what is behind the point; DuckDB escapes the one and
-    rounds the other."""
+    """Spark reads binary as UTF-8, and cuts decimal places; DuckDB escapes, and rounds."""
     kind = node.to.this
     if isinstance(node.this, (exp.Literal, exp.Null)):
         return node

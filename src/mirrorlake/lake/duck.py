@@ -103,7 +103,6 @@ class DuckLake(Reader):
 
     @property
     def checkpoints(self) -> Path:
-        """See `Reader.checkpoints`."""
         return self._checkpoints
 
     def refresh(self) -> None:
@@ -165,7 +164,6 @@ class DuckLake(Reader):
     def rows(
         self, text: str, args: Args = NONE, frames: Frames = NONE, limit: int | None = None
     ) -> QueryRows:
-        """See `Reader.rows`."""
         with self._use:
             try:
                 relation = self._relation(text, args, frames)
@@ -179,7 +177,6 @@ class DuckLake(Reader):
                 raise self._problem(error) from error
 
     def arrow(self, text: str, args: Args = NONE, frames: Frames = NONE) -> "pa.RecordBatchReader":
-        """See `Reader.arrow`."""
         with self._use:
             try:
                 return without_huge(self._relation(text, args, frames)).fetch_record_batch()
@@ -187,8 +184,7 @@ class DuckLake(Reader):
                 raise self._problem(error) from error
 
     def _problem(self, error: duckdb.Error) -> Exception:
-        """The error for a failed query: either it cannot be run, or the store did not give one of
-        its files."""
+        """The error for a failed query: it cannot be run, or the store did not give a file."""
         failure = None if self._stored is None else self._stored.failure
         return failure or InputError(_in_words(error))
 
@@ -205,8 +201,7 @@ class DuckLake(Reader):
         )
 
     def give(self, frames: Frames) -> None:
-        """Register the rows of frames with the connection, under the names that `with_frames` puts
-        into a text."""
+        """Register frames' rows with the connection, by the names that `with_frames` gives."""
         for name, frame in frames.items():
             if isinstance(frame, Frame):
                 give(self._connection, name, frame)
@@ -222,7 +217,6 @@ class DuckLake(Reader):
         self._define(query.tables)
 
     def open_together(self, names: Collection[str]) -> None:
-        """See `Reader.open_together`."""
         with self._use:
             try:
                 self._open_all(names)
@@ -288,8 +282,7 @@ class DuckLake(Reader):
             return None
 
     def opened(self, table: str) -> DeltaTable:
-        """An existing table, as of now. Raises LakeError for a table whose files are not its
-        rows."""
+        """An existing table, as of now. Raises LakeError where its files are not its rows."""
         delta = self._log(table).opened()
         if barred := BARRED_FEATURES & features_of(delta.protocol()):
             raise LakeError(
@@ -311,7 +304,6 @@ class DuckLake(Reader):
         return table in self._snapshots
 
     def held(self, table: str) -> OpenTable | None:
-        """See `Reader.held`."""
         with self._use:
             delta = None if table in self._unsure else self._snapshots.get(table)
             return None if delta is None else OpenTable(delta, self._log(table))

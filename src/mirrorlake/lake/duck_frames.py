@@ -19,8 +19,7 @@ def with_frames(text: str, frames: Frames) -> str:
 
 
 def give(connection: duckdb.DuckDBPyConnection, name: str, frame: Frame) -> None:
-    """Make a table `frame <name>` of rows, in one statement: a statement a row takes half a
-    millisecond each."""
+    """Make a table `frame <name>` of rows, in one statement: one a row takes half a millisecond."""
     kinds = ", ".join(f'"{column}" {_type_of(kind)}' for column, kind in frame.columns)
     connection.execute(f'CREATE OR REPLACE TEMP TABLE "frame {name}" ({kinds})')
     columns = [list(column) for column in zip(*frame.rows, strict=True)]

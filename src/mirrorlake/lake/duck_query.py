@@ -26,8 +26,7 @@ WITH_FILES = " and files"
 
 
 class DuckQuery(NamedTuple):
-    """A query in DuckDB's dialect, with the tables (or views), in lower case, and the parameters
-    that it names."""
+    """A query in DuckDB's dialect, with tables or views, in lower case, and parameters."""
 
     text: str
     tables: frozenset[str]

@@ -9,8 +9,7 @@ _ZONED, _HUGE = "TIMESTAMP WITH TIME ZONE", re.compile(r"\bHUGEINT\b")
 
 
 def column_as(name: str, kind: str | None, wanted: str) -> str:
-    """A column in the layout's type. It is cast only where needed: a cast keeps a predicate from
-    skipping files."""
+    """A column in the layout's type. Cast only if needed: no predicate skips files by a cast."""
     if kind is None:
         return f'CAST(NULL AS {wanted}) AS "{name}"'
     return f'"{name}"' if _same(kind, wanted) else f'CAST("{name}" AS {wanted}) AS "{name}"'

@@ -63,8 +63,7 @@ class EventLog:
 
 
 class WrittenChanges:
-    """What earlier runs recorded in a lake, for `plan`, which changes nothing and makes no lake.
-    Without a lake, nothing."""
+    """What earlier runs recorded, for `plan`, which makes no lake. Without a lake, nothing."""
 
     def __init__(self, lake: Reader | None) -> None:
         self._lake = lake

@@ -127,8 +127,7 @@ class FileLock:
         return None
 
     def state(self) -> LeaseState | None:
-        """The lease's state, as far as it is known on this host; None where no file was locked.
-        Raises OSError."""
+        """The lease's state, as this host knows it; None if no file was locked. Raises OSError."""
         try:
             handle = os.open(self.file, os.O_RDONLY)
         except FileNotFoundError:

@@ -52,8 +52,7 @@ def _as_landed(path: str, ranges: list[StagedRange], count: int | None) -> list[
 def _read(
     files: Sequence[Place], constants: tuple[str | None, int | None]
 ) -> Iterator[list[StagedRange]]:
-    """The ranges of files, one file after another; while the caller takes one part, a thread reads
-    the next one."""
+    """The ranges of files, one after another; while one is taken, a thread reads the next."""
     parts = [files[start : start + _AT_A_TIME] for start in range(0, len(files), _AT_A_TIME)]
     with ThreadPoolExecutor(1) as reader:  # a second one would only wait for the interpreter's lock
         ahead = [reader.submit(ranges_of_files, part, *constants) for part in parts[:1]]

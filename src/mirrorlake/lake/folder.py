@@ -1,5 +1,4 @@
-"""Where a lake lies outside of a catalog: the place that a topology file names, and the tables
-there."""
+"""Where a lake lies outside of a catalog: the place in a topology file, and the tables there."""
 
 import hashlib
 import os

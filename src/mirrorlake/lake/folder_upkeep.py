@@ -39,8 +39,7 @@ _FEED, _CHANGE = "_change_data", pa.field("_change_type", pa.string())
 
 
 class FolderUpkeep:
-    """See `upkeep.TableUpkeep`. A statement only replaces rows of the table by others, so an empty
-    table needs no work."""
+    """See `upkeep.TableUpkeep`. Statements only replace rows: an empty table needs no work."""
 
     def __init__(self, lake: PathLake, table: str) -> None:
         self._lake = lake
@@ -49,20 +48,16 @@ class FolderUpkeep:
 
     @property
     def reader(self) -> Reader:
-        """See `TableUpkeep.reader`."""
         return self._lake.now
 
     def size(self) -> TableSize:
-        """See `TableUpkeep.size`."""
         sizes = _Files(self._log, self._lake.tables.opened(self._table)).sizes.values()
         return TableSize(len(sizes), sum(sizes))
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
-        """See `TableUpkeep.set_properties`."""
         self._lake.tables.set_properties(self._table, properties)
 
     def rewrite(self, query: str, frames: Frames = NONE, **args: object) -> Rewritten:
-        """See `TableUpkeep.rewrite`."""
         if not self.size().files:  # most tables of a small lake: no query is needed
             return Rewritten(0, 0)
         removed = 0
@@ -94,7 +89,6 @@ class FolderUpkeep:
                 replace_files(self._log, table.version(), {path: size}, copy)
 
     def vacuum(self, hours: int) -> None:
-        """See `TableUpkeep.vacuum`."""
         self._lake.tables.vacuum(self._table, hours)
 
 

@@ -19,8 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 def forgotten_from(lake: Lake, source_cluster: str) -> Mapping[PartitionGeneration, OffsetRanges]:
-    """Ranges of source offsets (inclusive) of a cluster's landed records that were deleted, or are
-    about to be."""
+    """Source offsets (inclusive) of a cluster's landed records that were, or will be, deleted."""
     ranges_by_place: dict[PartitionGeneration, list[tuple[int, int]]] = defaultdict(list)
     for row in lake.ask("forgotten_of", source_cluster=source_cluster):
         ranges_by_place[PartitionGeneration.from_row(row)].append(
@@ -48,8 +47,7 @@ def forgetting(lake: Lake) -> Lease:
 
 
 def finish_calls(lake: Lake) -> int:
-    """Delete what killed calls of `forget` had noted; returns how many records that were. A running
-    call deletes its own."""
+    """Delete what killed calls of `forget` noted, not running ones; returns how many records."""
     try:
         with forgetting(lake):
             return finish(lake)

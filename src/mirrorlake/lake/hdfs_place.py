@@ -42,12 +42,10 @@ class HdfsPlace(RemotePlace):
         return [name for name in names if name > behind and not name.startswith(".")]
 
     def read(self) -> bytes:
-        """See `Place.read`."""
         with _as_os_errors():
             return bytes(self._client.read(self._path).read())
 
     def mark(self) -> Hashable | None:
-        """See `Place.mark`."""
         try:
             with _as_os_errors():
                 known = self._client.get_file_info(self._path)
@@ -56,7 +54,6 @@ class HdfsPlace(RemotePlace):
         return known.length, known.modification_time
 
     def write(self, content: bytes | IO[bytes]) -> None:
-        """See `Place.write`."""
         self._put(content, overwrite=True)
 
     def _put_new(self, content: bytes) -> None:
@@ -77,7 +74,6 @@ class HdfsPlace(RemotePlace):
             raise
 
     def delete(self) -> None:
-        """See `Place.delete`."""
         with _as_os_errors():
             self._client.delete(self._path)
 
@@ -87,7 +83,6 @@ class HdfsPlace(RemotePlace):
             return bytes(file.read()) if len(file) <= IN_MEMORY else len(file)
 
     def read_part(self, first: int, end: int) -> bytes:
-        """See `RemotePlace.read_part`."""
         with _as_os_errors():
             return bytes(self._client.read(self._path).read_range(first, end - first))
 

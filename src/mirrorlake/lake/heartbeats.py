@@ -11,8 +11,7 @@ _NOTED = "flow STRING, pattern STRING"
 
 
 def heartbeats_pattern(topics: Collection[str]) -> str:
-    """A regex, the same to Java, DuckDB and Python, that finds the names of these topics and no
-    other."""
+    """A regex, the same to Java, DuckDB and Python, that finds these topics and no other."""
     return f"^(?:{'|'.join(re.escape(name) for name in sorted(topics))})$" if topics else "^$"
 
 
@@ -30,8 +29,7 @@ def note_heartbeat_topics(lake: Lake, flow: str, topics: Collection[str]) -> Non
 def known_heartbeats(
     lake: Lake, flow: str, unnoted: Collection[str] = (HEARTBEATS,)
 ) -> Callable[[str], bool]:
-    """Whether a topic of a flow's source is known to hold heartbeats; where none was noted, those
-    of `unnoted` do."""
+    """Whether a topic of a flow's source is noted to hold heartbeats, or `unnoted` if none is."""
     rows = (row["heartbeat_topics"] for row in lake.ask_table("objectives") if row["flow"] == flow)
     pattern = re.compile(next(rows, None) or heartbeats_pattern(unnoted))
     return lambda topic: pattern.search(topic) is not None

@@ -1,9 +1,8 @@
 """A lake's identity: eight characters in its names at targets, so that two lakes never share a
 transactional id.
 
-It is a property of the table `records`, so that it goes wherever the lake goes, and does not depend
-on a path: the process that goes on with a lake fences the process that wrote from it before, and
-knows its positions.
+It is a property of the table `records`, so it goes wherever the lake goes, whatever the path: a
+process that goes on with a lake fences the one that wrote from it before, and knows its positions.
 """
 
 import hashlib

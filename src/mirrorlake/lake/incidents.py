@@ -1,5 +1,4 @@
-"""Incidents: what an operator must know. Each is recorded once while it is open, and closed when it
-is over or decided."""
+"""Incidents: what an operator must know; each is open once, and closed when over or decided."""
 
 import threading
 from collections import Counter
@@ -125,8 +124,7 @@ class Incidents:
             self._lake.append("incidents", rows_of("incidents", decided_rows))
 
     def close(self, over: Callable[[IncidentKey], bool]) -> None:
-        """Close incidents that ended by themselves, in one commit: the open ones for which `over`
-        is true."""
+        """Close incidents that ended by themselves, in one commit: open ones that are `over`."""
         with self._use:
             self.settle_all((key for key in self._open_keys() if over(key)), CAME_THROUGH)
 
@@ -160,8 +158,7 @@ class Incidents:
         return waiting.joined(known)
 
     def open_counts(self) -> Mapping[str, int]:
-        """How many incidents of each flow are open, as far as this process knows; the lake is not
-        read."""
+        """How many incidents each flow has open, as far as this process knows: reads no lake."""
         return Counter(key.flow for key in self._seen)
 
     def open_kind_counts(self) -> Mapping[tuple[str, str], int]:

@@ -118,8 +118,7 @@ def _partitions(
 
 
 def _numbers(column: pa.ChunkedArray) -> "np.ndarray":
-    """A column of 64 bits without nulls. Arrow's own `to_numpy` imports pandas, which takes longer
-    than all of this."""
+    """A column of 64 bits without nulls. Arrow's `to_numpy` imports pandas, which takes longer."""
     return np.concatenate(
         [
             np.frombuffer(chunk.buffers()[1], np.int64, len(chunk), chunk.offset * 8)

@@ -75,15 +75,13 @@ class Lake(SessionTables):
 
     @property
     def checkpoints(self) -> Path:
-        """The directory of streaming checkpoints. Raises LakeError when the lake was opened to be
-        read."""
+        """The directory of streaming checkpoints. Raises LakeError if opened to be read."""
         self.check_for_writing()
         assert self._checkpoints is not None
         return self._checkpoints
 
     def check_for_writing(self) -> None:
-        """Raise LakeError when the lake was opened to be read; landing and producing call this
-        first."""
+        """Raise LakeError if opened to be read; landing and producing call this first."""
         if self._checkpoints is None:
             raise LakeError(
                 f"the lake at {self.place} was opened read-only, so nothing can be landed or "
@@ -94,8 +92,7 @@ class Lake(SessionTables):
     @property
     @abstractmethod
     def leases(self) -> Place:
-        """The place of the leases that processes hold on this lake. Raises LakeError when it was
-        opened to be read."""
+        """The place of leases on this lake. Raises LakeError if it was opened to be read."""
 
     @property
     def lake_id(self) -> str:
@@ -182,8 +179,7 @@ class Lake(SessionTables):
         )
 
     def retrying(self, work: Callable[[], Answer]) -> Answer:
-        """Run `work`, which commits; retry when the commit of another process or thread came in
-        between."""
+        """Run `work`, which commits; retry when another process or thread commits in between."""
         for attempt in range(_CHANGE_ATTEMPTS):
             try:
                 return work()
@@ -238,8 +234,7 @@ class Lake(SessionTables):
         have in flight fails from now on.
 
         Returns the number, at least `least`, behind which this owner's versions begin. It lies so
-        far above every version in the table that no earlier owner reaches it, whatever its clock
-        was.
+        far above all versions in the table that no earlier owner reaches it, whatever its clock.
         """
 
     @abstractmethod

@@ -1,8 +1,7 @@
 """Leases: one process at a time lands a cluster, or produces a flow.
 
 Transactions keep the target right even if two processes try (one fences the other), but they would
-fence each other for ever. A lease is in the lake (`Lake.leases`): a locked file, or an object in a
-store.
+do so for ever. A lease is in the lake (`Lake.leases`): a locked file, or an object in a store.
 """
 
 import fcntl
@@ -36,11 +35,9 @@ class AnyLease(Protocol):
         ...
 
     def take(self, sure: bool = False) -> None:
-        """See `Lease.take`."""
         ...
 
     def release(self) -> None:
-        """See `Lease.release`."""
         ...
 
 
@@ -72,8 +69,7 @@ class Lease:
 
     @property
     def held(self) -> bool:
-        """See `AnyLease.held`: a lock stays; a lease in a store may be lost when it could not be
-        renewed for long."""
+        """See `AnyLease.held`: a lock stays; one in a store is lost if not renewed for long."""
         return self.lock.held
 
     @property
@@ -85,8 +81,7 @@ class Lease:
 
     @property
     def can_exclude(self) -> bool:
-        """Whether the lease keeps others from the work, as far as `take` has found: not where no
-        file can be locked."""
+        """Whether the lease excludes others, as `take` found: not where no file is locked."""
         return not isinstance(self.lock, FileLock) or self.lock.can_lock
 
     @property
@@ -118,8 +113,7 @@ def check_free(leases: Place, work: Sequence[str]) -> None:
 
 
 def lease_state(lake: Reader, what: str) -> LeaseState | None:
-    """The state of the lease of some work, in a lake at a path or URL; None where that is not
-    known. Raises OSError."""
+    """The state of a lease in a lake at a path or URL; None where it is unknown. Raises OSError."""
     return None if lake.directory is None else _lock(leases_at(lake.directory), what).state()
 
 

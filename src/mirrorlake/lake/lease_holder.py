@@ -26,8 +26,7 @@ class Holder(NamedTuple):
 
     @property
     def is_this_process(self) -> bool:
-        """Whether it has the host and pid of this process, as an earlier process in the same
-        container may."""
+        """Whether it has this process's host and pid, as an earlier one in a container may."""
         return self.is_of_this_host and self.pid == os.getpid()
 
     @property
@@ -48,8 +47,7 @@ class Holder(NamedTuple):
 
 
 class LeaseState(NamedTuple):
-    """Whether no process has the lease; and its last holder, if that is gone without giving it
-    back, else None."""
+    """Whether no process has the lease; its last holder, if that ended without giving it back."""
 
     is_free: bool
     left_by: Holder | None = None

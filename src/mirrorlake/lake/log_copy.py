@@ -35,7 +35,6 @@ class LogCopy(DeltaLog):
         self._marked: tuple[int, Hashable | None] = -1, None  # a commit, and its mark
 
     def opened(self, without_files: bool = False) -> DeltaTable:
-        """See `DeltaLog.opened`."""
         delta = self._copied()
         return super().opened(without_files) if delta is None else delta
 
@@ -66,8 +65,7 @@ class LogCopy(DeltaLog):
         return delta
 
     def _take(self, files: Sequence[Place]) -> bool:
-        """Copy files; False where this host has no room for them. Raises OSError where the store
-        does not deliver them."""
+        """Copy files; False where this host has no room. Raises OSError if the store fails."""
         contents = side_by_side(lambda file: file.read_marked(), files)
         try:
             if self._here is None:
@@ -86,12 +84,10 @@ class LogCopy(DeltaLog):
         return True
 
     def _forget(self) -> None:
-        """Drop the copy."""
         self._end()
         self._here, self._checkpoint, self._marked = None, -1, (-1, None)
 
     def follow(self, delta: DeltaTable) -> None:
-        """See `DeltaLog.follow`."""
         if self._here is None:
             super().follow(delta)
             return
@@ -108,12 +104,10 @@ class LogCopy(DeltaLog):
                 log.file_of(old).delete()
 
     def mark_of(self, version: int) -> Hashable | None:
-        """See `DeltaLog.mark_of`."""
         known, mark = self._marked
         return mark if known == version else super().mark_of(version)
 
     def text(self, version: int) -> str | None:
-        """See `DeltaLog.text`."""
         if self._here is not None:
             copied = DeltaLog(self._here).text(version)
             if copied is not None:
@@ -121,7 +115,6 @@ class LogCopy(DeltaLog):
         return super().text(version)
 
     def checkpoint_of(self, version: int) -> Place:
-        """See `DeltaLog.checkpoint_of`."""
         if self._here is None or version != self._checkpoint:
             return super().checkpoint_of(version)
         return DeltaLog(self._here).checkpoint_of(version)

@@ -48,8 +48,7 @@ def hinted(log: Place) -> Hint | None:
 
 
 def checkpoints_of(names: Iterable[str]) -> list[int]:
-    """The versions of checkpoints that are single files, among the names of a log's files,
-    rising."""
+    """The versions of checkpoints that are single files, by the names of a log's files, rising."""
     return sorted(int(match[1]) for name in names if (match := _CHECKPOINT.fullmatch(name)))
 
 

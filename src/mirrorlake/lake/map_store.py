@@ -55,8 +55,7 @@ class LakeMap:
             raise fenced("offset_map", application, known, self._number)
 
     def produce_tasks(self) -> int | None:
-        """The number of shards of the process that produced the flow last; None if it was not
-        noted."""
+        """The shards of the process that produced the flow last; None if it was not noted."""
         noted = self._event_log.history(self._flow, _SHARDS)
         return int(noted[-1].after or 0) if noted else None
 
@@ -88,6 +87,5 @@ class LakeMap:
         return [Parked(**row) for row in self._lake.ask("parked_of", flow=self._flow)]
 
     def park(self, rows: Sequence[Parked]) -> None:
-        """Note records that the flow is about to go on behind, each once however often this is
-        called."""
+        """Note records that the flow is about to pass, each once however often this is called."""
         self._lake.change("note_parked", {"refused": Frame.of(_PARKED, rows)}, flow=self._flow)

@@ -1,5 +1,4 @@
-"""Writes the objectives of flows from the topology file into the table `objectives`, where the view
-`alerts` reads them."""
+"""Writes the topology file's objectives of flows into `objectives`, for the view `alerts`."""
 
 from collections.abc import Iterable, Mapping
 from typing import Literal
@@ -61,8 +60,7 @@ def note_objectives(
 
 
 def _says_more(row: Mapping[str, object], known: Mapping[str, object] | None) -> bool:
-    """Whether a row differs from the noted one; a row without a mode does not differ in its
-    mode."""
+    """Whether a row differs from the noted one; without a mode it does not differ in that."""
     if known is None:
         return True
     kept = _NOTED_APART | (set() if row.get("mode") else {"mode"})

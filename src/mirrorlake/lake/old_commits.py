@@ -73,8 +73,7 @@ def _time_of(log: DeltaLog, version: int, now_ms: int) -> int:
 
 
 def _delete(log: DeltaLog, names: Collection[str], gone: Sequence[int], below: int) -> None:
-    """Delete the files that some commits removed from the table, and then all of the log below a
-    version."""
+    """Delete the files that some commits removed, and then all of the log below a version."""
     stale = [name for name in names if (at := _NUMBERED.match(name)) and int(at[1]) < below]
     if not stale:
         return
@@ -95,8 +94,7 @@ def _removed(log: DeltaLog, version: int) -> Sequence[str]:
 
 
 def _spare(checkpoints: Sequence[int], base: int) -> list[int]:
-    """The rising checkpoints between the log's first and its newest ones that are not the first in
-    `_VERSIONS` versions."""
+    """The rising checkpoints, but the first, the newest ones, and one in `_VERSIONS` versions."""
     between = [version for version in checkpoints[:-_NEWEST_CHECKPOINTS] if version > base]
     stretches = {base // _VERSIONS}
     spare = []

@@ -1,5 +1,4 @@
-"""Opens a lake: checks that its place is writable, makes what is missing, and refuses a lake of a
-newer version."""
+"""Opens a lake: checks that it is writable, makes what is missing, refuses a newer version."""
 
 import logging
 import uuid
@@ -43,9 +42,8 @@ def open_lake(
     """Open the lake of a topology whose file is in `directory` to write to it, and make what it
     lacks.
 
-    `session` may be a function that opens one; a lake in a folder calls it when it first needs a
-    session. Raises LakeError when the place is not writable, holds something else, or was written
-    by a newer version.
+    `session` may be a function that opens one; a folder's lake calls it when it needs one. Raises
+    LakeError when the place is not writable, holds something else, or is of a newer version.
     """
     root, checkpoints = check_location(location, directory)
     if root is not None:
@@ -113,8 +111,7 @@ def reading_lake(
     """Open an existing lake to read it. In a catalog nothing is made, so readers need no more
     rights.
 
-    Nothing can be produced from it (see `Lake`). `session` is as in `open_lake`. Raises LakeError
-    where there is no lake.
+    Nothing is produced from it (`Lake`). `session`: as in `open_lake`. Raises LakeError if none.
     """
     if location.path is None:
         spark, schema = _opened(session), schema_in_catalog(location)
@@ -154,8 +151,7 @@ def _open_folder(
 
 
 def _tables_at(root: Place) -> set[str]:
-    """The tables at a place. In a store, where each look takes time, one listing rules out those
-    that cannot be there."""
+    """The tables at a place. In a store, where each look takes time, a listing rules some out."""
     known = set(root.names()).intersection(TABLES) if root.in_store else {*TABLES}
     there = side_by_side(partial(has_table, root), known)
     return {table for table, is_there in zip(known, there, strict=True) if is_there}
@@ -232,8 +228,7 @@ def _create_tables(lake: Lake, tables: Sequence[str]) -> None:
 
 
 def _read_properties(lake: Lake) -> None:
-    """Read the lake's identity from table `records`. Raises LakeError for a lake of a newer
-    version."""
+    """Read the lake's identity from `records`. Raises LakeError for a newer version."""
     properties = lake.properties("records")
     lake.stored_id = properties.get(PROPERTY)
     check_version(properties, lake.place)

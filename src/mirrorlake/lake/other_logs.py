@@ -28,8 +28,7 @@ class OtherLogs:
     since: Mapping[TopicAndPartition, int]
 
     def why(self, position: TopicPartitionOffset) -> str | None:
-        """Why a position at the source has no counterpart that means the same; None if it has
-        one."""
+        """Why a source position has no counterpart that means the same; None if it has one."""
         topic, partition, offset = position
         if topic in self.topics:
             return f"topic {topic}: {made_again(self.alias)}"

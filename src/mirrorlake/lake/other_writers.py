@@ -27,8 +27,7 @@ _OURS = ("delta-rs", "mirrorlake")
 
 
 class OtherCommit(NamedTuple):
-    """A commit by another program: `engine` is its own name for itself, `at` when it was made, in
-    UTC."""
+    """A commit by another program: `engine` is its name for itself, `at` its time, in UTC."""
 
     table: str
     version: int

@@ -1,11 +1,10 @@
 """Commits that are written here: files of a table replaced by others, with their rows in order; and
 appends (`lake/followed_log.py`).
 
-delta-rs has no commit that names the files to remove, and rewrites rows in an order of its own; a
-flow that reads offsets out of order has to sort. The commit is Delta's: `add`, `remove` and, for
-the change feed, `cdc` (https://github.com/delta-io/delta/blob/master/PROTOCOL.md). It appears as a
-whole or not at all. A file that was written before a process died belongs to no version, and
-`maintain` deletes it.
+delta-rs has no commit that names the files to remove, and rewrites rows in its own order; a flow
+that reads offsets out of order has to sort. The commit is Delta's: `add`, `remove` and, for the
+change feed, `cdc` (https://github.com/delta-io/delta/blob/master/PROTOCOL.md). It appears whole or
+not at all. A file written before a process died is in no version: `maintain` deletes it.
 """
 
 import json
@@ -118,11 +117,10 @@ def replace_files(
     operation: str = "OPTIMIZE",
 ) -> int | None:
     """Replace files (path below the table's folder: bytes) by closed ones, in the next commit
-    behind a version and behind all that came meanwhile and left these files alone.
+    behind a version and all that came meanwhile and left these files alone.
 
-    `gone` are the deleted rows, for the change feed. OPTIMIZE changes no rows. Returns the version;
-    None where another commit removed one of the files, or changed the table itself: then all that
-    was written is deleted.
+    `gone` are the deleted rows, for the change feed (none by OPTIMIZE). Returns the version; None
+    where another commit removed one of them, or changed the table: then it deletes what it wrote.
     """
     changed = {"dataChange": operation != "OPTIMIZE"}
     actions = [added_by(log, file, **changed) for file in added]

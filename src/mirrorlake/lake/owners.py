@@ -1,5 +1,4 @@
-"""Owners of an application, which append to a table under rising numbers, one after another.
-Pure."""
+"""Owners of an application, which append under rising numbers, one after another. Pure."""
 
 from mirrorlake.errors import Fenced
 

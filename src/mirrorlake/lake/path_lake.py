@@ -1,5 +1,4 @@
-"""A lake at a path or URL: delta-rs commits, DuckDB answers, and a Spark session learns the tables
-when one is needed."""
+"""A lake at a path or URL: delta-rs commits, DuckDB answers; a Spark session only when needed."""
 
 import logging
 import re
@@ -55,7 +54,6 @@ class PathLake(Lake):
 
     @property
     def place(self) -> str:
-        """See `Lake.place`."""
         return str(self.root)
 
     @property
@@ -66,44 +64,35 @@ class PathLake(Lake):
 
     @cached_property
     def reader(self) -> Reader:
-        """See `Lake.reader`: DuckDB."""
         from mirrorlake.lake.duck import DuckLake  # DuckDB's import takes time, and not all need it
 
         return DuckLake(self.root, self._checkpoints)
 
     def create(self, table: str, properties: Mapping[str, str]) -> None:
-        """See `Lake.create`."""
         try:
             self.tables.create(table, properties)
         except (DeltaError, OSError) as error:
             raise self._unusable(table, error) from error
 
     def properties(self, table: str) -> dict[str, str]:
-        """See `Lake.properties`."""
         return self.tables.properties(table)
 
     def features(self, table: str) -> set[str]:
-        """See `Lake.features`."""
         return self.tables.features(table)
 
     def version_of(self, table: str) -> int:
-        """See `Lake.version_of`."""
         return self.tables.version(table)
 
     def log_properties(self, table: str) -> Mapping[str, str]:
-        """See `Lake.log_properties`."""
         return log_properties(table)
 
     def check_there(self) -> None:
-        """See `Lake.check_there`."""
         self.tables.check_there()
 
     def known_version(self, table: str) -> int | None:
-        """See `Lake.known_version`."""
         return self.tables.known_version(table) if self.in_store else None
 
     def change(self, name: str, frames: Mapping[str, Frame] = NONE, **args: object) -> None:
-        """See `Lake.change`."""
         from mirrorlake.lake.duck_changes import RowChange
 
         change = RowChange(sql_text("queries", name), args, frames)
@@ -122,15 +111,12 @@ class PathLake(Lake):
         return SparkUpkeep(self, table)
 
     def fence(self, table: str, application: str, version: int) -> None:
-        """See `Lake.fence`."""
         self.tables.fence(table, application, version)
 
     def take_over(self, table: str, application: str, least: int) -> int:
-        """See `Lake.take_over`."""
         return self.tables.take_over(table, application, least)
 
     def application_version(self, table: str, application: str) -> int | None:
-        """See `Lake.application_version`."""
         return self.tables.application_version(table, application)
 
     def _commit(

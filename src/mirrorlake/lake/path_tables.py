@@ -48,8 +48,7 @@ _HOUR = 3600.0
 
 
 class PathTables:
-    """The tables in one `place`, by name. All threads of a process may use it: commits to one table
-    come one after another."""
+    """The tables in one `place`, by name. For all threads: commits to a table come one by one."""
 
     def __init__(self, place: Place | Path) -> None:
         self.place = place_of(place)
@@ -70,8 +69,7 @@ class PathTables:
         self._kept: dict[str, tuple[DeltaTable, Mapping[str, str] | None]] = {}
 
     def create(self, table: str, properties: Mapping[str, str] | None = None) -> None:
-        """Create a table by its definition, with additional properties; an existing table stays as
-        it is."""
+        """Create a table by its definition, with properties; an existing one stays as it is."""
         layout = definition(table)
         fields = [
             pa.field(
@@ -100,8 +98,7 @@ class PathTables:
                 raise
 
     def opened(self, table: str) -> DeltaTable:
-        """A table as of now. Read it at once: later calls bring the same object to newer
-        versions."""
+        """A table as of now. Read it at once: later calls update the same object."""
         with self._lock(table):
             return self._now(table)
 
@@ -131,8 +128,7 @@ class PathTables:
     def add_files(
         self, table: str, files: Sequence[AddAction], application: str, version: int
     ) -> None:
-        """Add Parquet files that lie in the table's directory to the table, in one commit;
-        idempotent as `append`."""
+        """Add Parquet files in the table's directory to it, in a commit; idempotent as `append`."""
         self._add(table, lambda _: list(map(_added, files)), application, version)
 
     def rewrite(self, table: str, change: Callable[[pa.Table], pa.Table | None]) -> None:
@@ -146,8 +142,7 @@ class PathTables:
         self._until_committed(table, replaced)
 
     def fence(self, table: str, application: str, version: int) -> None:
-        """Make an application's appends below a version, including those in flight, raise
-        Fenced."""
+        """Make an application's appends below a version, also those in flight, raise Fenced."""
         self.append(table, definition(table).rows.empty_table(), application, version)
 
     def take_over(self, table: str, application: str, least: int) -> int:
@@ -236,21 +231,18 @@ class PathTables:
                 self._shortened[table] = now
 
     def _follow_from(self, table: str, delta: DeltaTable) -> None:
-        """Let commits go on from a newer snapshot: files that an old snapshot was read from are
-        deleted."""
+        """Let commits go on from a newer snapshot: files behind an old one are deleted."""
         with self._lock(table):
             if table in self._logs:
                 self._logs[table].table = delta
                 self._logs[table].newest()  # takes over the compaction, so that no append meets it
 
     def logs_due(self) -> list[str]:
-        """The tables whose logs are due for a checkpoint, while `kept_up` leaves that to another
-        thread."""
+        """Tables whose logs are due for a checkpoint, which `kept_up` leaves to another thread."""
         return sorted(self._logs_due.copy())
 
     def _checkpoint(self, table: str, delta: DeltaTable) -> None:
-        """Write a checkpoint of a table's log, durably: the commits before it may then be
-        deleted."""
+        """Write a checkpoint of a log, durably: the commits before it may then be deleted."""
         log = DeltaLog(self.place / table)
         delta.create_checkpoint()
         log.checkpoint_of(delta.version()).sync()
@@ -273,8 +265,7 @@ class PathTables:
             return version, [each for each in range(first, version + 1) if each not in own]
 
     def looked_at(self, table: str, version: int) -> None:
-        """Record that a table's commits up to a version were looked at: `not_own` leaves them out
-        now."""
+        """Record that a table's commits up to a version were seen: `not_own` leaves them out."""
         with self._lock(table):
             self._looked[table] = version
             own = self._own.get(table, deque())
@@ -282,8 +273,7 @@ class PathTables:
                 own.popleft()
 
     def known_version(self, table: str) -> int | None:
-        """The newest version that this process has read or committed; None for a table that it has
-        not opened."""
+        """The newest version that this process read or committed; None for an unopened table."""
         log = self._logs.get(table)
         return None if log is None else log.version
 
@@ -298,8 +288,7 @@ class PathTables:
                     log.newest()  # the next look compares with it, even if only others commit
 
     def due(self) -> list[str]:
-        """The tables that this process has committed to at least `COMPACT_AFTER` times since their
-        last upkeep."""
+        """The tables with at least `COMPACT_AFTER` own commits since the last upkeep."""
         commits = self._commits.copy()  # other threads may add tables meanwhile
         return [table for table, count in commits.items() if count >= COMPACT_AFTER]
 
@@ -368,8 +357,7 @@ class PathTables:
         return work()
 
     def _synced(self, table: str, delta: DeltaTable, work: Callable[[DeltaTable], T]) -> T:
-        """Run `work`, which commits to a table by delta-rs, and make the commit outlast a loss of
-        power."""
+        """Run `work`, which commits by delta-rs, and make the commit outlast a loss of power."""
         before = delta.version()
         done = work(delta)
         DeltaLog(self.place / table).sync(before, delta.version())
@@ -385,15 +373,13 @@ class PathTables:
         return self._logs[table]
 
     def _now(self, table: str) -> DeltaTable:
-        """The table as of its newest commit."""
         log = self._log(table)
         if log.newest() != log.table.version():
             log.table.update_incremental()
         return log.table
 
     def _opened(self, table: str) -> DeltaTable:
-        """The table as of now, with the columns and log properties that a table of an earlier
-        version lacks."""
+        """The table as of now, with columns and log properties that an earlier version lacks."""
         place = self.place / table
         delta = place.delta()
         before = delta.version()

@@ -34,8 +34,7 @@ Answer = TypeVar("Answer")
 
 
 def answered_whole(ask: Callable[[], Answer]) -> Answer:
-    """Send a store a request that changes nothing there, again where the answer breaks off. Raises
-    what the last try raises."""
+    """Send a request that only reads, again if the answer breaks off. Raises the last error."""
     for _ in range(_BROKEN_TRIES - 1):
         try:
             return ask()
@@ -118,8 +117,7 @@ class Place(ABC):
 
     @abstractmethod
     def mark(self) -> Hashable | None:
-        """A value that tells the file from another one made in its place; None where there is no
-        file."""
+        """A value that tells the file from another in its place; None where there is no file."""
 
     @abstractmethod
     def create(self, content: bytes) -> None:
@@ -170,22 +168,18 @@ class FolderPlace(PosixPath, Place):
         return PosixPath.__str__(self)
 
     def free_bytes(self) -> int | None:
-        """See `Place.free_bytes`."""
         return shutil.disk_usage(self).free if self.is_dir() else None
 
     def names(self, behind: str = "") -> list[str]:
-        """See `Place.names`."""
         try:
             return [name for name in os.listdir(self) if name > behind]
         except (FileNotFoundError, NotADirectoryError):
             return []
 
     def read(self) -> bytes:
-        """See `Place.read`."""
         return self.read_bytes()
 
     def mark(self) -> Hashable | None:
-        """See `Place.mark`."""
         try:
             stat = self.stat()
         except (FileNotFoundError, NotADirectoryError):
@@ -203,7 +197,6 @@ class FolderPlace(PosixPath, Place):
         sync_to_disk(self.parent)
 
     def write(self, content: bytes) -> None:
-        """See `Place.write`."""
         self._drafted(content).replace(self)
 
     def _drafted(self, content: bytes) -> Path:
@@ -217,15 +210,12 @@ class FolderPlace(PosixPath, Place):
         return draft
 
     def sync(self) -> None:
-        """See `Place.sync`."""
         sync_to_disk(self)
 
     def delete(self) -> None:
-        """See `Place.delete`."""
         self.unlink(missing_ok=True)
 
     def open_parquet(self, **how: Any) -> pq.ParquetFile:
-        """See `Place.open_parquet`."""
         # Python's mmap instead of Arrow's: for small reads of many files it takes half the CPU
         # time. It is closed with the last buffer that refers to it.
         with self.open("rb") as opened:
@@ -233,7 +223,6 @@ class FolderPlace(PosixPath, Place):
         return pq.ParquetFile(pa.BufferReader(mapped), **PARQUET, **how)
 
     def writer(self) -> "FileWriter":
-        """See `Place.writer`."""
         self.parent.mkdir(exist_ok=True)
         return _OnDisk(self)
 

@@ -1,5 +1,4 @@
-"""The properties of the table `records` that are about its lake: its identity, and its layout.
-Pure."""
+"""The properties of the table `records` about its lake: identity and layout. Pure."""
 
 import re
 import uuid

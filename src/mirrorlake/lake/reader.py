@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 
 class QueryRows(list[dict[str, Any]]):
-    """Rows, each a mapping of column to value, with the names of the columns, also when there are
-    no rows."""
+    """Rows, each a mapping of column to value, and the columns' names, also without rows."""
 
     def __init__(self, rows: Iterable[dict[str, Any]] = (), columns: Sequence[str] = ()) -> None:
         super().__init__(rows)
@@ -100,13 +99,11 @@ class Reader(ABC):
 
     @abstractmethod
     def arrow(self, text: str, args: Args = NONE, frames: Frames = NONE) -> "pa.RecordBatchReader":
-        """The same as `rows`, for results of any size: times keep their zone, and rows come in
-        batches."""
+        """As `rows`, for results of any size: times keep their zone, and rows come in batches."""
 
     @abstractmethod
     def refresh(self) -> None:
-        """Read as of now from here on. Between two calls, each table stays as of its first
-        reading."""
+        """Read as of now from here on. Until the next call, tables stay as first read."""
 
     def open_together(self, names: Collection[str]) -> None:  # noqa: B027 - most wait for no store
         """Open the tables behind some names side by side, where the lake's store takes time to

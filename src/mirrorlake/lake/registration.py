@@ -47,8 +47,7 @@ def _registered(names: CatalogNames, table: str, root: str, is_known: bool) -> s
 
 
 def check_own(names: CatalogNames, table: str) -> None:
-    """Raise LakeError for a table that a catalog has by its location alone: no session commits to
-    it."""
+    """Raise LakeError for a table that a catalog has only by location: no session commits to it."""
     if names.says(table, "Type", "MANAGED"):
         return
     detail = names.detail(table)
@@ -61,8 +60,7 @@ def check_own(names: CatalogNames, table: str) -> None:
 
 
 def _other(names: CatalogNames, table: str, place: str) -> str | None:
-    """What a name in a catalog stands for, where that is not the external table at a place; else
-    None."""
+    """What a name in a catalog stands for, if not for the external table at a place; else None."""
     try:
         detail = names.detail(table)
     except StatementRefused as error:

@@ -29,12 +29,10 @@ class RemotePlace(Place):
 
     @property
     def options(self) -> Mapping[str, str]:
-        """See `Place.options`."""
         return self.given.now() if isinstance(self.given, RenewedOptions) else self.given
 
     @property
     def in_store(self) -> bool:
-        """See `Place.in_store`."""
         return True
 
     def __truediv__(self, path: str) -> "RemotePlace":
@@ -68,7 +66,6 @@ class RemotePlace(Place):
             return False
 
     def open_parquet(self, **how: Any) -> pq.ParquetFile:
-        """See `Place.open_parquet`."""
         return pq.ParquetFile(self.open(), pre_buffer=True, **PARQUET, **how)
 
     def open(
@@ -82,7 +79,6 @@ class RemotePlace(Place):
         return _Parts(self, found, failed) if isinstance(found, int) else pa.BufferReader(found)
 
     def writer(self) -> "FileWriter":
-        """See `Place.writer`."""
         return _Put(self)
 
     @abstractmethod

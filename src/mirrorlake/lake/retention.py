@@ -75,8 +75,7 @@ class Removal(_OfPartition):
         return self.first_offset <= other.first_offset and other.below <= self.below
 
     def is_later(self, time: datetime | None) -> bool:
-        """Whether it may have been noted after a time, by another host's clock; False if one of
-        both is not known."""
+        """Whether it may be later than another host's time; False if either is not known."""
         if self.removed_at is None or time is None:
             return False
         return self.removed_at >= time - CLOCKS_DIFFER
@@ -96,8 +95,7 @@ class Retained:
 def cut_records(
     staged: Iterable[StagedGeneration], readers: Sequence[ConsumingFlow]
 ) -> tuple[list[Cut], list[Retained]]:
-    """What of the stage may be deleted, and what is old enough but waits for a flow. `staged` is
-    the whole stage."""
+    """What of the stage, all in `staged`, may be deleted, and what is old but waits for a flow."""
     extents = list(staged)
     newest: dict[tuple[str, str, int], int] = {}
     for extent in extents:
@@ -122,8 +120,7 @@ def cut_records(
 
 
 def produced_end(reader: ConsumingFlow, extent: StagedGeneration) -> int:
-    """The offset (exclusive) up to which a flow needs nothing more of this generation in the
-    stage."""
+    """The offset (exclusive) up to which a flow needs no more of this generation."""
     produced = _mapped_end(reader, extent)
     if reader.within is None:
         return produced

@@ -56,7 +56,6 @@ def grouped(
 
 
 def _byte_count(column: pa.Array) -> int:
-    """The bytes of all values of a column."""
     if column.null_count == len(column):
         return 0
     if column.type != pa.binary() or column.null_count:

@@ -1,9 +1,8 @@
 """Which conditions mean the same to DuckDB as to Spark. It must not be guessed: the rows that a
 condition picks are deleted. Pure.
 
-The engines agree on far more than is listed here. But each reads a LIKE with a backslash, a regular
-expression of Java's, a time as text or a binary beside a text in its own way, and a different
-answer raises no error.
+The engines agree on far more. But each reads a LIKE with a backslash, a regular expression of
+Java's, a time as text or a binary beside a text in its own way, and another answer raises no error.
 """
 
 from sqlglot import exp, parse_one

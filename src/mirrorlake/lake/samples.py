@@ -1,5 +1,4 @@
-"""Reads samples (rows of `positions`) without reading all of them: they are many, and the newest
-matter."""
+"""Reads samples (rows of `positions`), but not all: they are many, and the newest matter."""
 
 import time
 from typing import Any

@@ -52,8 +52,7 @@ class SessionTables(Reader):
 
     @property
     def later_session(self) -> SessionStart | None:
-        """The session that this process starts once it is needed, while it is not up yet; else
-        None."""
+        """The session that this process starts when needed, while it is not up yet; else None."""
         return None if self.starting is None or self.starting.over else self.starting
 
     def _open_session(self) -> "SparkSession":
@@ -135,11 +134,9 @@ class SessionTables(Reader):
 
     @abstractmethod
     def _find(self, table: str) -> None:
-        """Make the session know a table, if the table exists and the session does not know it by
-        itself."""
+        """Make the session know an existing table that it does not know by itself."""
 
     def _make_view(self, view: str) -> None:
-        """Make a view for the session."""
         self.sql(sql_text("views", view))
 
     def query(self, name: str, **args: object) -> "DataFrame":
@@ -149,7 +146,6 @@ class SessionTables(Reader):
     def rows(
         self, text: str, args: Args = NONE, frames: Frames = NONE, limit: int | None = None
     ) -> QueryRows:
-        """See `Reader.rows`."""
         # only reading by Spark needs it
         from pyspark.errors import AnalysisException, ParseException
 
@@ -162,11 +158,9 @@ class SessionTables(Reader):
             raise metastore_error(error) or InputError(first_line(error)) from error
 
     def table_rows(self, table: str) -> QueryRows:
-        """See `Reader.table_rows`."""
         return rows_from_arrow(self.table(table).toArrow())
 
     def arrow(self, text: str, args: Args = NONE, frames: Frames = NONE) -> pa.RecordBatchReader:
-        """See `Reader.arrow`."""
         from mirrorlake.spark.causes import cause_of
         from mirrorlake.spark.failures import SPARK_FAILURES
         from mirrorlake.spark.metastore import metastore_error

@@ -28,14 +28,12 @@ class SmallBatches:
 
 
 class Demand:
-    """Whether more comes than this process handles well by itself, one small batch after
-    another."""
+    """Whether more comes than this process handles by itself, one small batch after another."""
 
     def __init__(self) -> None:
         self._in_a_row = 0
 
     def worth_a_session(self, batches: float) -> bool:
-        """Whether a session is worth its start, now that what there is fills this many small
-        batches."""
+        """Whether a session is worth its start when there are so many small batches."""
         self._in_a_row = self._in_a_row + 1 if batches > 1 else 0
         return batches > MANY or self._in_a_row > MANY

@@ -1,5 +1,4 @@
-"""A table's upkeep by Spark: for a lake in a catalog, and where only Spark knows what a table
-demands of a commit."""
+"""A table's upkeep by Spark: in a catalog, and where only Spark can make a table's commits."""
 
 from collections.abc import Mapping
 
@@ -23,32 +22,26 @@ class SparkUpkeep:
 
     @property
     def reader(self) -> Reader:
-        """See `TableUpkeep.reader`."""
         return self._lake
 
     def size(self) -> TableSize:
-        """See `TableUpkeep.size`."""
         (row,) = self._lake.spark.sql(f"DESCRIBE DETAIL {self._lake.name(self._table)}").collect()
         return TableSize(row["numFiles"], row["sizeInBytes"])
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
-        """See `TableUpkeep.set_properties`."""
         text = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
         self._run(f"ALTER TABLE {self._table} SET TBLPROPERTIES ({text})")
 
     def rewrite(self, query: str, frames: Frames = NONE, **args: object) -> Rewritten:
-        """See `TableUpkeep.rewrite`."""
         text = sql_text("queries", query)
         (row,) = self._lake.retrying(lambda: self._lake.rows(text, args, frames))
         removed = row["num_deleted_rows"] if "num_deleted_rows" in row else row["num_affected_rows"]
         return Rewritten(int(removed), int(row.get("num_inserted_rows", 0)))
 
     def compact(self) -> None:
-        """See `TableUpkeep.compact`."""
         self._run(f"OPTIMIZE {self._table}")
 
     def vacuum(self, hours: int) -> None:
-        """See `TableUpkeep.vacuum`."""
         unchecked = {} if hours >= _SAFE_VACUUM_HOURS else {_VACUUM_CHECK: "false"}
         with settings_for_now(self._lake.spark, unchecked):
             self._lake.sql(f"VACUUM {self._table} RETAIN {hours} HOURS").collect()

@@ -106,8 +106,7 @@ class StageFiles:
         return self._index
 
     def forget(self) -> None:
-        """Build the index again from the snapshot at the next reading: files that it names are
-        gone."""
+        """Rebuild the index from the snapshot at the next reading: files that it names are gone."""
         with self._use:
             self._index = None
 
@@ -138,8 +137,7 @@ def _read_by_files(lake: Reader) -> Reader | None:
 
 
 class _SparkAlone(Exception):
-    """A catalog's own table has gained a feature by which its log and files alone no longer show
-    what it holds."""
+    """A catalog's own table got a feature: its log and files no longer show what it holds."""
 
 
 class _Source(ABC):
@@ -178,8 +176,7 @@ class _LocalStage(_Source):
         self._copy = IndexCopy(checkpoints / "stage_index.arrow")
 
     def build(self, index: StageIndex) -> StageIndex:
-        """Bring an index, whatever it holds, to the newest snapshot, reading only files that it
-        does not know."""
+        """Bring an index to the newest snapshot, reading only files that it does not know."""
         self._check()
         if not index.paths():
             self._copy.fill(index)
@@ -227,7 +224,6 @@ class _LocalStage(_Source):
         return index
 
     def follow(self, index: StageIndex) -> None:
-        """Apply the commits behind the index's version."""
         try:
             while (commit := self._log.commit(index.version + 1)) is not None:
                 self._take(index, commit)

@@ -11,8 +11,7 @@ from mirrorlake.offsets.starts import Starts
 
 
 def starts_from(lake: Reader, source: str) -> dict[str, Starts]:
-    """The starts of each flow from a cluster that has started; empty for one that mirrors all that
-    there was."""
+    """The starts of each flow from a cluster that began; empty for one that mirrors all."""
     starts: dict[str, dict[PartitionGeneration, int]] = defaultdict(dict)
     for row in lake.query_rows("starts_of", prefix=f"{source}->"):
         known = starts[row["flow"]]

@@ -54,8 +54,7 @@ class States:
         self._use = threading.RLock()
 
     def newest(self, cluster: str, fresh: bool = False) -> Mapping[str, TopicState]:
-        """The newest state of each topic of a cluster; `fresh` includes what other processes noted
-        since."""
+        """The newest state of each topic of a cluster; `fresh`: also what other processes noted."""
         with self._use:
             if fresh or cluster not in self._known:
                 rows = self._lake.now.query_rows("states_as_of", cluster=cluster, until_ms=ALWAYS)
@@ -72,8 +71,7 @@ class States:
             self._acls.pop(cluster, None)
 
     def note(self, cluster: str, states: Mapping[str, TopicState]) -> None:
-        """Note the states that have changed. ACLs that are not reported are those of the last
-        report."""
+        """Note the states that changed. ACLs that are not reported are those of the last report."""
         with self._use:
             known = self.newest(cluster)
             states = self._with_acls(cluster, states)

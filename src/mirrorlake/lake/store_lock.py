@@ -62,8 +62,7 @@ class StoreLock:
             raise taken(self.what, holder)
 
     def holder(self) -> Holder | None:
-        """The process that has the lease; nothing is taken. Raises LakeError where the store does
-        not answer."""
+        """The process with the lease; takes nothing. Raises LakeError if a store is silent."""
         try:
             return self._holder(self._numbers())
         except OSError as error:
@@ -157,7 +156,6 @@ class StoreLock:
                 logger.warning("%s could not be renewed: %s", self.what, error)
 
     def _read(self, number: int) -> HeldLease | None:
-        """The content of an object; None where there is none."""
         try:
             document = json.loads(self._object(number).read())
         except FileNotFoundError:

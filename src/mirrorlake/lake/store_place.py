@@ -55,12 +55,9 @@ class StorePlace(RemotePlace):
         return [path for path in paths if "/" not in path]
 
     def read(self) -> bytes:
-        """See `Place.read`."""
         return self.read_marked()[0]
 
     def read_marked(self) -> tuple[bytes, Hashable | None]:
-        """See `Place.read_marked`."""
-
         def got() -> tuple[bytes, Hashable | None]:
             answer = obstore.get(self._store, self._key)
             return bytes(answer.bytes()), _mark_of(answer.meta)
@@ -68,7 +65,6 @@ class StorePlace(RemotePlace):
         return _asked(got)
 
     def mark(self) -> Hashable | None:
-        """See `Place.mark`."""
         try:
             with _as_os_errors():
                 head = obstore.head(self._store, self._key)
@@ -85,17 +81,14 @@ class StorePlace(RemotePlace):
             obstore.put(self._store, self._key, content, mode="create", use_multipart=False)
 
     def write(self, content: "bytes | IO[bytes]") -> None:
-        """See `Place.write`."""
         with _as_os_errors():
             obstore.put(self._store, self._key, content)
 
     def delete(self) -> None:
-        """See `Place.delete`."""
         with _as_os_errors():
             obstore.delete(self._store, self._key)
 
     def _content_or_size(self) -> bytes | int:
-        """See `RemotePlace`: the content of a large file is not received."""
         return _asked(self._asked_for)
 
     def _asked_for(self) -> bytes | int:
@@ -104,7 +97,6 @@ class StorePlace(RemotePlace):
         return bytes(answer.bytes()) if size <= IN_MEMORY else size
 
     def read_part(self, first: int, end: int) -> bytes:
-        """See `RemotePlace.read_part`."""
         return bytes(
             _asked(lambda: obstore.get_range(self._store, self._key, start=first, end=end))
         )

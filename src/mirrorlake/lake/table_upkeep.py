@@ -76,8 +76,7 @@ def flow_floors(
 
 
 def oldest_parked(lake: Lake, flow: str) -> dict[TopicAndPartition, tuple[int, int]]:
-    """The first parked record of each partition that was not sent since: (generation, source
-    offset)."""
+    """The first parked and unsent record of each partition: (generation, source offset)."""
     oldest: dict[TopicAndPartition, tuple[int, int]] = {}
     for row in lake.ask("parked_oldest", flow=flow):
         key, at = (row["topic"], row["partition"]), (row["generation"], row["offset"])
@@ -117,8 +116,7 @@ def removals_from(lake: Lake, source_cluster: str) -> list[Removal]:
 
 
 def remove_records(lake: Lake, cuts: Sequence[Cut], cutoff_ms: int, dry_run: bool = False) -> int:
-    """Delete records that landed before a time, below each partition's cut; returns how many were,
-    or would be, deleted."""
+    """Delete records landed before a time, below partitions' cuts; returns how many (would be)."""
     if not cuts:
         return 0
     frames = {"cuts": Frame.of(_CUTS, cuts)}
@@ -144,8 +142,7 @@ def thin_samples(lake: Lake, minutes_before_ms: int, hours_before_ms: int) -> in
 
 
 def merge_map(lake: Lake, cutoff_ms: int, max_segments: int = MAX_SEGMENTS) -> Rewritten:
-    """Merge the rows of the map that batches produced before a time into few; every pair of offsets
-    stays. One commit."""
+    """Merge rows of the map from before a time into few; all offset pairs stay. One commit."""
     return lake.upkeep("offset_map").rewrite(
         "merge_map", cutoff_ms=cutoff_ms, max_segments=max_segments
     )

@@ -1,5 +1,4 @@
-"""What the lake knows of a flow's target topics: their generations, what the map holds of them, and
-what operators decided."""
+"""What the lake knows of a flow's target topics: generations, what is mapped, decisions."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -30,8 +29,7 @@ class MappedTarget:
 
 @dataclass(frozen=True)
 class LivingTarget:
-    """The newest generation of a target topic. `lives` is False when it is over and none has begun
-    after it."""
+    """The newest generation of a target topic. It `lives` unless over, with none since."""
 
     target_topic: str
     generation: int

@@ -21,8 +21,7 @@ class TopicState:
 
 
 def own_configs(configs: TopicConfigs) -> dict[str, str]:
-    """The configs that are set on a topic itself, from its cluster's report; never read-only or
-    sensitive ones."""
+    """The configs set on a topic itself, as its cluster reports; none read-only or sensitive."""
     return {
         key: each.value
         for key, each in sorted(configs.items())
@@ -34,8 +33,7 @@ def applying_acls(topics: Iterable[str], acls: Iterable[Acl]) -> dict[str, tuple
     """The ACLs that apply to each topic, in order: those on its name, on a prefix of it, and on all
     topics.
 
-    They stay as their cluster has them, so that an ACL on a prefix is made again once, and as one
-    on a prefix.
+    They stay as their cluster has them: an ACL on a prefix is made again once, on the prefix.
     """
     literal: dict[str, list[Acl]] = {}
     wide: dict[str, list[Acl]] = {}

@@ -147,8 +147,7 @@ class Translator:
     """Translates positions of one running flow forward, again and again, and remembers where the
     map ended.
 
-    So it reads, for each partition, only the map behind its last end, or behind the lowest position
-    asked for. For one thread.
+    So it reads of a partition only the map behind its last end or lowest position. For one thread.
     """
 
     def __init__(self, lake: Lake, flow: str) -> None:
@@ -206,8 +205,7 @@ class Translator:
         """Where the map of each partition ends, as far as is known; read from the lake at first, by
         a few columns.
 
-        Of several ends (generations of a topic on either side) it is the lowest: which one is
-        living is not known here.
+        Of several ends (generations on either side) the lowest: which one lives is not known here.
         """
         if self._ends is None:
             self._ends = {}

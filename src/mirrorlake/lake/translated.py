@@ -2,8 +2,7 @@
 `sql/duckdb.json`): an answer needs a dozen of them, and translating them takes longer than running
 them.
 
-A text that is not noted, was changed, or was translated by other rules is translated when it is
-needed.
+A text that is not noted, was changed, or was translated by other rules is translated when needed.
 """
 
 import hashlib

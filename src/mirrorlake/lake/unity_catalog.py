@@ -28,8 +28,7 @@ _ANSWER_SECONDS, _PATIENCE_SECONDS = 20, 30
 
 
 def lent_options(url: str, fixed: Mapping[str, str]) -> RenewedOptions:
-    """Options with credentials for a URL, shared by all callers in this process; `fixed` are those
-    of the topology file."""
+    """Options with credentials for a URL, shared in this process; `fixed`: the topology file's."""
     return _lent_options(url, tuple(sorted(fixed.items())))
 
 

@@ -43,5 +43,4 @@ class TableUpkeep(Protocol):
         """Join many small files into few large ones."""
 
     def vacuum(self, hours: int) -> None:
-        """Remove files that no version has needed for so many hours. 0 hours is for a lake that no
-        process writes to."""
+        """Remove files that no version needed for so many hours; 0: for a lake without writers."""

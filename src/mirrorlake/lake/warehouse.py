@@ -84,13 +84,11 @@ class WarehouseLake(Reader):
     def rows(
         self, text: str, args: Args = NONE, frames: Frames = NONE, limit: int | None = None
     ) -> QueryRows:
-        """See `Reader.rows`."""
         text = with_frames(text, frames)
         text = text if limit is None else f"SELECT * FROM ({text}\n) LIMIT {limit}"
         return rows_from_arrow(pa.concat_tables(self._parts(text, args)))
 
     def arrow(self, text: str, args: Args = NONE, frames: Frames = NONE) -> pa.RecordBatchReader:
-        """See `Reader.arrow`."""
         parts = self._parts(with_frames(text, frames), args)
         first = next(parts)
         batches = (batch for part in chain([first], parts) for batch in part.to_batches())

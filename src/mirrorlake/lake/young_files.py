@@ -111,8 +111,7 @@ class YoungFiles:
         return plain_bytes(metadata) + _ROW_BYTES * int(metadata.num_rows)
 
     def _replace(self, table: DeltaTable, paths: Sequence[str], sizes: Sequence[int]) -> bool:
-        """Write the joined file and commit it; False where another commit removed one of the
-        files."""
+        """Write the joined file and commit it; False where another commit removed a file."""
         # Files of an earlier version lack columns; those of a newer one have more than are known
         # here.
         layout = layout_of(table)

@@ -1,5 +1,4 @@
-"""Where the batches of a job end, one after another. Spark's planner asks, or this process if it
-lands without a session."""
+"""Where the batches of a job end, for Spark's planner, or one that lands without a session."""
 
 import math
 import time
@@ -61,8 +60,7 @@ class BatchPlanner:
             self._ends.close()
 
     def _too_soon(self, reached: Ends, pace: Pace, log_ends: Ends) -> bool:
-        """Whether a batch waits for more records: there are few, and in a store commits take long,
-        and cost."""
+        """Whether a batch waits for more records: there are few, and in a store commits cost."""
         job = self._job
         if job.final is not None or job.directory is None or not job.directory.in_store:
             return False
@@ -73,8 +71,7 @@ class BatchPlanner:
         return job.is_small(ranges_between(reached, log_ends))
 
     def _noted(self, end: Ends, log_ends: Ends) -> str | None:
-        """The note of a batch of logs that go on behind it; None if it does not reach the ends of
-        all."""
+        """The note of a batch of logs that go on behind it; None unless it reaches all ends."""
         if log_ends != end and any(log_ends.get(key) != at for key, at in end.items()):
             return None
         final = self._job.final is not None

@@ -26,8 +26,7 @@ class BrokenQueries:
         self._begun_anew = 0  # since a query completed a batch; with `--once`, in all
 
     def came_through(self, once: bool) -> None:
-        """Reset the count, since a query completed a batch; a run with `once` counts all of its
-        queries."""
+        """Reset the count: a query completed a batch. A run with `once` counts all queries."""
         self._named_before = ()
         if not once:
             self._begun_anew = 0

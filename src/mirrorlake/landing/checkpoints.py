@@ -164,8 +164,7 @@ def application_of(checkpoint: Path) -> str:
 
 
 def _query_id(checkpoint: Path) -> str | None:
-    """The id under which Delta's own sink commits the batches of a checkpoint; None if the query
-    never began."""
+    """The id by which Delta's sink commits batches of a checkpoint; None if it never began."""
     for file in (_metadata(checkpoint), _put_aside(checkpoint)):
         with suppress(FileNotFoundError, NotADirectoryError, ValueError, KeyError):
             return str(json.loads(file.read_text(encoding="utf-8"))["id"])
@@ -178,8 +177,7 @@ def _metadata(checkpoint: Path) -> Path:
 
 
 def _put_aside(checkpoint: Path) -> Path:
-    """Where that file goes while the query is being ended: a process that resumes after a kill
-    needs the id."""
+    """Where that file goes while the query is ended: one that resumes after a kill needs the id."""
     return checkpoint / "metadata-ended"
 
 

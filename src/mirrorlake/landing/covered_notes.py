@@ -57,8 +57,7 @@ class CoveredNotes:
             self._known = {**living, **news}
 
     def read(self) -> Mapping[PartitionGeneration, int]:
-        """How far the landing process has covered partitions; if the file cannot be read now, as it
-        was last read."""
+        """How far the landing process has covered partitions; as last read, if that fails now."""
         try:
             rows = json.loads(self._file.read())
             self._known = {PartitionGeneration(*place): end for *place, end in rows}

@@ -18,8 +18,7 @@ class _Exclusion:
 
 
 class ExcludedPartitions:
-    """The partitions that landing leaves out for now. Times are seconds of any clock that the
-    caller keeps to."""
+    """The partitions that landing leaves out for now. Times are seconds of one clock."""
 
     def __init__(self) -> None:
         self._excluded: dict[TopicAndPartition, _Exclusion] = {}

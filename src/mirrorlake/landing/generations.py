@@ -1,5 +1,4 @@
-"""What the lake knows of a source cluster's topics: their generations, how far they were landed,
-what operators decided."""
+"""What the lake knows of a source's topics: generations, how far they are landed, decisions."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -28,8 +27,7 @@ from mirrorlake.offsets.ranges import NO_END
 
 
 def generations_of(lake: Lake, alias: str) -> CurrentGenerations:
-    """The newest generation of every topic of a cluster, and the partitions that have begun one of
-    their own since."""
+    """The newest generation of topics, and the partitions with one of their own since."""
     rows = lake.ask("generations_of", source_cluster=alias)
     topics = {
         row["topic"]: TopicGeneration(row["generation"], row["topic_id"])
@@ -189,8 +187,7 @@ class LakeLandingStore:
         return by_key
 
     def epochs(self) -> Mapping[TopicAndPartition, int]:
-        """The leader epochs up to which logs are known to match the stage; empty if the file is
-        lost."""
+        """The leader epochs up to which logs match the stage; empty without the file."""
         try:
             return from_topics(json.loads(self._epochs_file.read()))
         except (FileNotFoundError, ValueError):

@@ -100,8 +100,7 @@ class LandingQuery:
         return self.sink.fenced()
 
     def stop(self) -> None:
-        """Stop between two batches, unless that takes too long: an interrupted batch has to be done
-        again."""
+        """Stop between batches, unless that takes too long: an interrupted one is done again."""
         query = self.query
         if query is None:
             return

@@ -1,5 +1,4 @@
-"""The incidents of landing: lost records, topics made again or gone, partitions that cannot be
-read."""
+"""Incidents of landing: lost records, topics made again or gone, unreadable partitions."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -34,8 +33,7 @@ class LandingIncidents:
         self._shown: set[str] = set()  # topics that the cluster has shown to this process
 
     def report_plan(self, planned: Planned, flows: FlowSelections) -> MirrorlakeError | None:
-        """Report the outcome of a plan before its query runs. Returns the error that operators see,
-        if any."""
+        """Report a plan's outcome before its query runs. Returns the error that operators see."""
         self._shown |= planned.topics.keys()
         ids = {name: one.topic_id for name, one in planned.current_generations.topics.items()}
         unseen = {topic for topic, why in planned.denied.items() if why is None} - self._shown
@@ -228,8 +226,7 @@ def _error(text: str, loss: Loss) -> SourceDataLost:
 
 
 def denied(alias: str, topic: str, why: str | None) -> ReplicationError:
-    """The error of a mirrored topic that may no longer be seen, or of one that is not described,
-    and `why`."""
+    """The error of a mirrored topic that may no longer be seen, or is not described, and `why`."""
     if why is not None:
         text = (
             f"topic {topic} is not described by cluster {alias} ({why}); the others go on, and it "
@@ -245,8 +242,7 @@ def denied(alias: str, topic: str, why: str | None) -> ReplicationError:
 
 
 def _refused(planned: Planned) -> dict[tuple[str, int | None], str]:
-    """What is left out for now, and why: a topic that may not be read counts as a whole, however
-    many partitions it has."""
+    """What is left out for now, and why: a topic that may not be read counts as a whole."""
     return {
         (topic, partition if planned.topics[topic].readable else None): why
         for (topic, partition), why in planned.refused.items()

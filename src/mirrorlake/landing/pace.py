@@ -74,8 +74,7 @@ class Pace:
         return replace(self, limit=limit, record_bytes=known if same else {**known, **sizes})
 
     def after_commits(self, seconds: Sequence[float]) -> "Pace":
-        """The pace after the last commits took `seconds` each; it changes if that differs from the
-        known time."""
+        """The pace after the last commits took `seconds` each; changes if that differs."""
         if len(seconds) < _FEW_COMMITS:
             return self
         typical = median(seconds)

@@ -184,8 +184,7 @@ class LandingPlanner:
         return any(now - since >= SILENT_SECONDS for since in self._silent.values())
 
     def refuse(self, refused: Mapping[TopicAndPartition, str]) -> None:
-        """Leave out partitions that the query could not read, for the reason given; longer each
-        time."""
+        """Leave out partitions that the query could not read, and why; longer each time."""
         self._refusals.add(refused, self._clock())
 
     def succeeded(self, keys: Collection[TopicAndPartition]) -> None:
@@ -203,8 +202,7 @@ class LandingPlanner:
         return CurrentGenerations({**current.topics, **new}, current.branches)
 
     def _refused(self, topics: Mapping[str, SourceTopic]) -> dict[TopicAndPartition, str]:
-        """The partitions that must not be read now, with the reasons: one of them would stop all
-        the others in a query."""
+        """Partitions that must not be read now, and why: one would stop a whole query."""
         refused = {
             key: why
             for key, why in self._refusals.excluded(self._clock()).items()
@@ -241,8 +239,7 @@ class LandingPlanner:
         decisions: Collection[Decision],
         current: CurrentGenerations,
     ) -> dict[TopicAndPartition, int]:
-        """How far landing has come. The lake is asked only about partitions where it makes a
-        difference."""
+        """How far landing has come. The lake is asked only about partitions where that matters."""
         seen = dict(covered)
         accepted = accepted_starts(decisions)
         doubtful = [
@@ -271,7 +268,6 @@ def _still_covered(
 
 
 def _in_generations(losses: Iterable[Loss], current: CurrentGenerations) -> tuple[Loss, ...]:
-    """Losses of partitions, each with its generation."""
     return tuple(
         replace(loss, generation=current.generation((loss.topic, loss.partition)))
         for loss in losses

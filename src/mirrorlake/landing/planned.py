@@ -48,8 +48,7 @@ class Planned:
         return bool(self.unanswered) or any(topic.leaderless for topic in self.topics.values())
 
     def explains(self, failed: LandingPlan, covered: Mapping[TopicAndPartition, int]) -> bool:
-        """Whether a query that failed could not have gone on: something that it read is gone, or
-        was lost."""
+        """Whether a failed query could not have gone on: something it read is gone, or lost."""
         return any(
             key not in self.plan.starts or self.log[key].start > max(start, covered.get(key, 0))
             for key, start in failed.starts.items()

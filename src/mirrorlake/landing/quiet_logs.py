@@ -3,8 +3,7 @@ time, and all of them now and then. In between, a watch reports the others. Pure
 that the caller gives.
 
 Only how soon the first record of a quiet log is noticed depends on the watch: what it does not
-report, such as markers alone, is found when all are asked. Logs that it should have reported are
-counted.
+report, such as markers alone, is found when all are asked. Missed logs are counted.
 """
 
 from collections.abc import Collection, Mapping

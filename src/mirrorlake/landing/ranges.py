@@ -23,8 +23,7 @@ def next_ends(
 
     Args:
         reached: next offsets.
-        log_ends: ends of the logs, exclusive; partitions that did not answer are missing, and stay
-            where they are.
+        log_ends: ends of the logs, exclusive; without partitions that did not answer: these stay.
         max_records: the most offsets of the batch, all partitions together. If there are more, or
             more than `pace` allows (while it knows nothing: `pace.first_limit`), each partition
             gets a share in proportion to what it has, and at least one; if the cluster is read in

@@ -1,5 +1,4 @@
-"""Reads records from the source again that retention deleted from the stage before a flow had
-produced them."""
+"""Reads records again that retention deleted from the stage before a flow had produced them."""
 
 import logging
 from collections.abc import Mapping
@@ -101,8 +100,7 @@ def _first_staged(lake: Lake, alias: str, place: PartitionGeneration, offset: in
 def _generation(
     deployment: Deployment, alias: str, place: PartitionGeneration, first: int, last: int
 ) -> int:
-    """The generation in which the offsets were staged. Raises InputError if the source has another
-    one now."""
+    """The generation of the staged offsets. Raises InputError if the source has another one now."""
     lake, key, topic = deployment.lake, place.topic_partition, place.topic
     current, admin = generations_of(lake, alias), deployment.connections.admin(alias)
     generation, branch = current.generation(key), current.branches.get(key, Branch(0, 0))

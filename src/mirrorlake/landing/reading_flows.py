@@ -28,8 +28,7 @@ class Reading(NamedTuple):
 
 
 class ReadingFlows:
-    """The flows from a cluster `alias` by the topology file in force; one thread edits them, others
-    ask."""
+    """The flows from a cluster `alias` by the topology file; one thread edits them, others ask."""
 
     def __init__(self, alias: str, deployment: Deployment) -> None:
         self.alias = alias

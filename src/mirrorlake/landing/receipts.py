@@ -70,8 +70,7 @@ def unread(planned: Ranges, receipts: Iterable[str]) -> Stretches:
 
 
 def not_read(alias: str, planned: Ranges, receipts: Iterable[str]) -> ReplicationError | None:
-    """The error of a batch of a cluster that Spark reports as done; None where tasks have read all
-    of it."""
+    """The error of a batch that Spark reports as done; None where tasks have read all of it."""
     left = unread(planned, receipts)
     if not left:
         return None

@@ -163,8 +163,7 @@ class RewindCheck:
             self._store.note_epochs(after)
 
     def _is_doubtful(self, ends: LogEnds, staged: int, known: int | None) -> bool:
-        """Whether only the records can tell: there is no epoch to compare, or the log is too
-        short."""
+        """Whether only records can tell: there is no epoch to compare, or the log is too short."""
         return ends.end < staged or known is None or ends.epoch is None or ends.epoch < known
 
 

@@ -39,8 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class SessionSink:
-    """Has a session commit what a job reads. A batch that tasks have not read in full is a
-    `failure`."""
+    """Has a session commit what a job reads. A batch not read in full is a `failure`."""
 
     def __init__(self, lake: Lake, job: LandJob) -> None:
         self._lake = lake
@@ -133,8 +132,7 @@ class SessionSink:
         """Do nothing: after a batch Spark plans the next one, which takes a moment."""
 
     def close(self, interrupted_after: float | None) -> None:
-        """If a stop has interrupted a batch after so many seconds, let the next query begin with
-        smaller batches."""
+        """If a stop interrupted a batch after so many seconds, let the next query begin smaller."""
         if interrupted_after is not None:
             self._job.keep_pace(self._job.pace().after_failure(interrupted_after))
 

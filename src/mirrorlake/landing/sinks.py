@@ -139,13 +139,11 @@ class PathSink:
         return is_fenced(self._lake, self._application)
 
     def stop_after_batch(self) -> None:
-        """Let no more batch begin: if one follows right after another, a stop would hardly meet the
-        moment between them."""
+        """Let no more batch begin: a stop would hardly meet the moment between two in a row."""
         self._no_more = True
 
     def close(self, _interrupted_after: float | None = None) -> None:
-        """End reading in this process, which a stop may not have waited for, and close its
-        client."""
+        """End reading here, which a stop may not have waited for, and close its client."""
         self._log.closing = True
         with self._in_hand:
             self._log.close()

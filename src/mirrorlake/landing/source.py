@@ -49,8 +49,7 @@ class ClusterSource:
         return hidden(self._admin().client, selected)
 
     def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
-        """The log ends of some partitions (the end is the high watermark); those that do not answer
-        are missing."""
+        """The log ends (high watermarks) of some partitions; those that are silent are missing."""
         return self._admin().log_ends(keys)
 
     def high_watermarks(

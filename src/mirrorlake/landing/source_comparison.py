@@ -41,8 +41,7 @@ class TopicGeneration:
 
 @dataclass(frozen=True)
 class Branch:
-    """A generation that one partition began by itself: from `first` on, its log differs from what
-    was staged before."""
+    """A generation that a partition began by itself: from `first` on, the log is another one."""
 
     generation: int
     first: int
@@ -50,8 +49,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class CurrentGenerations:
-    """The newest generation of every topic, and of the partitions whose generation is newer than
-    their topic's."""
+    """The newest generation of every topic, and of partitions with one newer than that."""
 
     topics: Mapping[str, TopicGeneration] = field(default_factory=dict)
     branches: Mapping[TopicAndPartition, Branch] = field(default_factory=dict)
@@ -105,8 +103,7 @@ class LandingPlan:
 
 @dataclass(frozen=True)
 class Decision:
-    """A known loss and an operator's decision about it: `resolution` is None while there is
-    none."""
+    """A known loss and an operator's decision: `resolution` is None while there is none."""
 
     topic: str
     partition: int | None
@@ -143,8 +140,7 @@ class SourceComparison:
 def recreated(
     ids: Mapping[str, str], current: CurrentGenerations, decisions: Iterable[Decision]
 ) -> tuple[Loss, ...]:
-    """Topics whose id differs from that of their newest generation, except those that are already
-    reported."""
+    """Topics whose id differs from their newest generation's, without those already reported."""
     reported = {
         decision.topic
         for decision in decisions

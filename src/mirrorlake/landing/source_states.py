@@ -75,8 +75,7 @@ class SourceNotes:
         self._acls_refused = False
 
     def note(self) -> None:
-        """Ask the source once. Raises ClusterUnreachable, or KafkaException when no broker
-        answers."""
+        """Ask the source once. Raises ClusterUnreachable; KafkaException if no broker answers."""
         topics = {
             name: info
             for name, info in self._source.topics().items()

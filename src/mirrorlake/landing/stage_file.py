@@ -42,8 +42,7 @@ class StagedFile:
 
 
 class StageFile:
-    """Writes the rows of a part. `directory` and `schema` are the table's; the file's name begins
-    with `writer`."""
+    """Writes a part's rows. `directory` and `schema` are the table's; `writer` begins the name."""
 
     def __init__(
         self, directory: Place, schema: pa.Schema, part: Part, writer: Literal["driver", "task"]

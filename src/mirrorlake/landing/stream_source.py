@@ -3,9 +3,8 @@
 Spark plans and triggers, keeps the offsets in its checkpoint and runs the tasks. `batch_planner.py`
 decides where a batch ends, in a process beside the driver: Spark 4.0 and 4.1 set a Python source no
 limit, and 4.2 sets the one that it asks the source for (SPARK-55304). A task reads its ranges and
-hands the rows over, which the session's own sink commits (`landing/session_sink.py`). Where this
-package commits (`PathSink`) no task of the source runs: Spark decides when a batch begins, and
-keeps where it ends.
+hands rows over, which the session's sink commits (`landing/session_sink.py`). Where this package
+commits (`PathSink`) no task of the source runs: Spark starts batches, and keeps their ends.
 """
 
 import logging

@@ -58,8 +58,7 @@ ONCE_TRIES = 3
 
 
 class LandingWorker:
-    """Lands a cluster until `thread` is stopped or, with `once`, up to the end offsets seen at the
-    start."""
+    """Lands a cluster until `thread` is stopped or, with `once`, up to the ends at the start."""
 
     def __init__(
         self,

@@ -133,7 +133,6 @@ class Status(Answer):
 
     @property
     def headline(self) -> tuple[str, bool]:
-        """Whether all is well."""
         alerts = f"not healthy: {len(self.alerts)} alerts"
         return "healthy" if self.healthy else alerts, self.healthy
 

@@ -96,8 +96,7 @@ def examined(known: Internals) -> list[Check]:
 def _planned(
     known: Internals, flows: Sequence[ResolvedFlow], knows: bool = True
 ) -> tuple[list[Problem], dict[str, int]]:
-    """The problems that `plan` finds and the number of topics of each flow; with `knows` False
-    planned without the lake."""
+    """`plan`'s problems and each flow's number of topics; unless it `knows`, without the lake."""
     from mirrorlake.library.planning import planned
     from mirrorlake.run.plan import make_plan
 
@@ -200,8 +199,7 @@ def folder_checks(root: Place, place: str) -> Iterator[Check]:
 
 
 def _room_for_files(folder: Path, place: str) -> Iterator[Check]:
-    """Check free inodes: a lake is many small files, and a disk may have bytes left but no
-    inode."""
+    """Check free inodes: a lake is many small files; a disk may have bytes but no inode."""
     disk = os.statvfs(folder)
     if disk.f_files and disk.f_favail < FEW_FILES:
         state: CheckState = "bad" if disk.f_favail < NO_FILES else "note"
@@ -229,8 +227,7 @@ def cluster_checks(connections: Connections, flows: Collection[ResolvedFlow]) ->
 
 
 def broker_checks(alias: str, addresses: Collection[tuple[str, int]]) -> Iterator[Check]:
-    """Check that each broker can be reached at its advertised address, which may differ from the
-    file's."""
+    """Check that brokers are reached at advertised addresses, which may differ from the file's."""
     problems = zip(addresses, side_by_side(_not_reached, addresses, _AT_ONCE), strict=True)
     away = [f"{host}:{port} ({why})" for (host, port), why in problems if why]
     if not away:

@@ -1,5 +1,4 @@
-"""The minimal topology file of `mirrorlake init` for two clusters, tried on both before it is
-written."""
+"""The minimal topology file of `mirrorlake init`, tried on both clusters before it is written."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,5 +1,4 @@
-"""The flows of a lake, and the base class of the parts of an open lake. Tables are returned as
-DataFrames."""
+"""The flows of a lake, and the base class of an open lake's parts. Tables come as DataFrames."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 
 
 class UnknownFlow(TopologyError, KeyError):
-    """Raised for a flow that is not in the topology file or, without one, not in the lake. Also a
-    KeyError."""
+    """Raised for a flow that the topology file or, without one, the lake lacks. Also a KeyError."""
 
     __str__ = Exception.__str__  # KeyError would quote it
 
@@ -49,8 +47,7 @@ class OpenFlow:
 
     @property
     def enabled(self) -> bool | None:
-        """Whether the flow is enabled in the topology file; None if the lake was opened without
-        one."""
+        """Whether the flow is enabled in the topology file; None if there is none."""
         known = self._internals
         return known.topology.flows[self.name].enabled if known.has_topology else None
 
@@ -130,8 +127,7 @@ class OpenFlow:
 
 
 class Flows(Mapping[str, OpenFlow]):
-    """Flows by name: those of the topology file, in its order, or without a file those in the
-    lake."""
+    """Flows by name: those of the topology file, in its order, or without one of the lake."""
 
     def __init__(self, internals: Internals) -> None:
         self._internals = internals

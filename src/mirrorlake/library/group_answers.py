@@ -77,7 +77,6 @@ class Groups(Answer):
 
     @property
     def headline(self) -> tuple[str, bool]:
-        """The flow, and which sides did not answer."""
         unasked = filter(None, (self.source_unreachable, self.target_unreachable))
         return "; ".join([f"flow {self.flow}", *unasked]), self.complete
 
@@ -102,7 +101,6 @@ class Divergence(Answer):
 
     @property
     def headline(self) -> tuple[str, bool]:
-        """The flow, and whether its target lacks nothing."""
         lacks = bool(self.staged_only or self.never_staged)
         return f"flow {self.flow}{': its target lacks records' if lacks else ''}", not lacks
 
@@ -142,14 +140,12 @@ class Moves(Answer):
     never_staged: Rows | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as plain mappings and lists, without `staged_only` and `never_staged` if they
-        are None."""
+        """As plain mappings and lists, without a `staged_only` or `never_staged` of None."""
         unasked = {"staged_only", "never_staged"} if self.staged_only is None else set()
         return {name: value for name, value in super().to_dict().items() if name not in unasked}
 
     @property
     def headline(self) -> tuple[str, bool]:
-        """What was done."""
         done = f"{self.command} of {self.flow}{_UNCHANGED if self.dry_run else ''}"
         return done, self.complete
 
@@ -179,7 +175,6 @@ class Migrated(Answer):
 
     @property
     def headline(self) -> tuple[str, bool]:
-        """What was done."""
         to = "back to MirrorMaker 2's copies" if self.rollback else "to our copies"
         done = f"groups of {self.flow} {to}{_UNCHANGED if self.dry_run else ''}"
         return done, self.complete

@@ -102,8 +102,7 @@ class Internals:
 
     @cached_property
     def spark(self) -> "SparkSession":
-        """The session that was passed in, else the active one, else a local one. Raises
-        MissingJava."""
+        """The session passed in, else the active one, else a local one. Raises MissingJava."""
         if self._given is not None:
             return self._given
         start, progress = self._start, self.progress
@@ -199,8 +198,7 @@ class Internals:
         return None if there else no_lake(self.root)
 
     def check_there(self) -> None:
-        """Raises LakeError if there is no lake: a search or deletion would otherwise find nothing
-        and succeed."""
+        """Raises LakeError without a lake: a search or deletion would find nothing and succeed."""
         if (absence := self.absence) is not None:
             raise absence
 
@@ -225,8 +223,7 @@ class Internals:
 
     @property
     def sessionless(self) -> Reader | None:
-        """The tables as of now, read without a session whatever the engine; None if only a session
-        can read them."""
+        """The tables now, without a session for any engine; None if only one can read them."""
         if not self._is_folder:
             return (None if self.engine == "duckdb" else self.warehouse) or self._files.reader
         self._duck.refresh()

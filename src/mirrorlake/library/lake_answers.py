@@ -48,7 +48,6 @@ class Forgotten(Answer):
 
     @property
     def headline(self) -> tuple[str, bool]:
-        """How many were deleted, and how many wait."""
         done = "would be" if self.dry_run else "were"
         good = not (self.waiting or self.elsewhere)
         return f"{self.records:,} records {done} deleted; {self.waiting:,} wait", good
@@ -110,5 +109,4 @@ class Registered(Answer):
 
     @property
     def headline(self) -> tuple[str, bool]:
-        """The schema."""
         return f"{self.catalog}.{self.schema}", True

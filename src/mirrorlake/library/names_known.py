@@ -17,8 +17,7 @@ _PLACES = {
 
 
 def flows(config: Path) -> list[str]:
-    """The flows of a topology file. Raises OSError, ValueError or any other error if it is not a
-    topology file."""
+    """The flows of a topology file. Raises OSError, ValueError or any other error if it is none."""
     return sorted(map(str, _document(config)["flows"]))
 
 

@@ -123,8 +123,7 @@ class _StagedFiles:
         return ends
 
     def waiting(self, flow: str, alias: str, topics: Collection[str]) -> tuple[int, int | None]:
-        """Count records of topics that are staged and not in the flow's map, and their bytes unless
-        they are many."""
+        """Count staged records of topics not in the flow's map, and their bytes unless many."""
         ends = map_ends(self._lake.query_rows("mapped_ends", flow=flow))
         with self._stage.reading() as index:
             here = {

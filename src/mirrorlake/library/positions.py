@@ -117,8 +117,7 @@ class Positions(Opened):
         force: bool = False,
         drain: bool = True,
     ) -> Moves:
-        """Move consumer groups from the target of a flow back to its source; otherwise like
-        `failover`."""
+        """Move groups from the target of a flow back to its source; otherwise like `failover`."""
         return self._move(flow, True, groups, dry_run=dry_run, force=force, drain=drain)
 
     def migrate(
@@ -160,8 +159,7 @@ class Positions(Opened):
         return Migrated.from_document(migrate(lake, self._route(self._resolved(flow)), wave))
 
     def _move(self, flow: str, reverse: bool, groups: Sequence[str] | None, **how: bool) -> Moves:
-        """Move groups and record it as an MLflow run; a dry run starts no session and is not
-        recorded."""
+        """Move groups, recorded as an MLflow run; a dry run is not, and starts no session."""
         named = None if groups is None else tuple(dict.fromkeys(groups))
         known, options = self.internals, MoveOptions(named, **how)
         direction = Direction(self._resolved(flow), reverse)

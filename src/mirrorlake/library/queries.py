@@ -25,8 +25,7 @@ class Queries(Opened):
         return self.internals.spark
 
     def table(self, name: str) -> "DataFrame":
-        """Return a table or view, such as `records` or `flow_status`, as of now (DESIGN.md lists
-        them)."""
+        """A table or view, such as `records` or `flow_status`, as of now (DESIGN.md lists them)."""
         return self.internals.tables.table(name)
 
     def sql(self, query: str, /, **parameters: object) -> "DataFrame":

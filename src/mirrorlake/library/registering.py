@@ -11,8 +11,7 @@ from mirrorlake.library.lake_answers import Registered
 
 
 def prepare_to_register(known: Internals) -> None:
-    """Make a session that is yet to start one with Delta. Raises InputError if the topology file
-    names no catalog."""
+    """Have a future session start with Delta. Raises InputError if the file names no catalog."""
     if known.location.catalog is None:
         raise InputError(
             f"the lake at {known.place} has no names in a catalog; write lake.catalog and "
@@ -22,8 +21,7 @@ def prepare_to_register(known: Internals) -> None:
 
 
 def registered(known: Internals) -> Registered:
-    """Register the tables and views of a lake; returns and raises as documented for
-    `OpenLake.register`."""
+    """Register a lake's tables and views; returns and raises as `OpenLake.register`."""
     prepare_to_register(known)
     location, lake = known.location, known.tables
     lake.check_for_writing()

@@ -167,8 +167,7 @@ def _check_standby(topology: Topology, once: bool, standby: bool) -> None:
 
 
 def _tell_idle(flows: Sequence[ResolvedFlow]) -> None:
-    """Warn of flows that will stay idle; a run without an end takes them up once the file is
-    edited."""
+    """Warn of flows that stay idle; a run without an end takes them up once the file is edited."""
     if not flows:
         logger.warning("no flow of the topology file is enabled: nothing is mirrored until one is")
     for flow in flows:
@@ -177,8 +176,7 @@ def _tell_idle(flows: Sequence[ResolvedFlow]) -> None:
 
 
 def _check_unheld(topology: Topology, flows: Sequence[ResolvedFlow]) -> None:
-    """Raise LeaseTaken if other processes run all of the flows: before Spark starts and before any
-    cluster is asked."""
+    """Raise LeaseTaken if others run all of the flows: before Spark or a cluster is asked."""
     leases = leases_of(topology.lake, topology.directory)
     if leases is not None and topology.availability != "kafka":
         check_free(leases, [work_of_flow(flow.name) for flow in flows if not flow.paused])
@@ -253,8 +251,7 @@ class _Counts:
 
 @contextmanager
 def stopping(given: threading.Event | None) -> Iterator[threading.Event]:
-    """Yield the event that ends the work: `given`, or one that an interrupt sets, if this is the
-    main thread."""
+    """Yield what ends the work: `given`, or one that an interrupt of the main thread sets."""
     event = given or threading.Event()
     if given is not None or threading.current_thread() is not threading.main_thread():
         yield event

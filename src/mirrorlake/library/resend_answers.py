@@ -118,8 +118,7 @@ def sent_answer(planned: "PlannedResend", outcome: "SendOutcome") -> Resent:
 
 
 def together(parts: Sequence[Resent], dry_run: bool, held: Sequence[str] = ()) -> Resent:
-    """Join the answers about parked records of several flows; `held` are sentences about those that
-    are not sent now."""
+    """Join several flows' answers about parked records; `held`: sentences on those not sent."""
     some = [part for part in parts if part.topics]
     behind = [
         "they come out of order: records behind them in their partitions are at the target already"

@@ -51,7 +51,6 @@ class Resent(Answer):
 
     @property
     def headline(self) -> tuple[str, bool]:
-        """How many were sent."""
         done = "would be sent" if self.dry_run else "were sent"
         return f"{self.records:,} records {done}", self.complete or self.dry_run
 

@@ -83,8 +83,7 @@ def _is_somewhere() -> bool:
 
 
 def broker_refusal(error: BaseException) -> ClusterUnusable | None:
-    """Return the error for a broker's answer that no other place has put into words; None for any
-    other error."""
+    """The error for a broker's answer that no other place has put into words; else None."""
     from confluent_kafka import KafkaException  # as above
 
     if not isinstance(error, KafkaException):

@@ -92,7 +92,6 @@ class Trace(Answer):
 
     @property
     def headline(self) -> tuple[str, bool]:
-        """The record, and its state in words."""
         place = f"{self.topic}-{self.partition} offset {self.offset}"
         return f"{place}: {self.sentence}", not self.needs_somebody
 

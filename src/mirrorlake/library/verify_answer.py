@@ -84,5 +84,4 @@ class Verified(Answer):
 
     @property
     def headline(self) -> tuple[str, bool]:
-        """How much is proven."""
         return f"{self.proven:,} of {self.records:,} records proven by content", self.complete

@@ -1,7 +1,6 @@
 """The values of the metrics, from a process's facts. Pure.
 
-A metric with more series than its bound is summed over partitions first, then over topics; the
-label is then empty.
+A metric with too many series is summed over partitions, then over topics, with an empty label.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

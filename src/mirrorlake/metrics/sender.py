@@ -54,8 +54,7 @@ def sending(otlp: Otlp, facts: Callable[[], Facts], bound: int) -> Iterator[None
 
 
 class _Sender:
-    """Sends through an exporter. Counters start when this object is made, which is when the process
-    began to count."""
+    """Sends through an exporter. Counters start with this object: the process counts from then."""
 
     def __init__(
         self, endpoint: str, exporter: Any, facts: Callable[[], Facts], bound: int

@@ -1,7 +1,6 @@
 """Serves the metrics of a run: `/metrics` for Prometheus, `/healthz` and `/readyz` for probes.
 
-Each request has a thread, for which the run never waits; an error in it is logged and answered with
-500.
+Each request has a thread, for which the run never waits; an error is logged and answered with 500.
 """
 
 import logging

@@ -1,2 +1,1 @@
-"""Compatibility with MirrorMaker 2: its own topics and records, and the import of its
-configuration."""
+"""Compatibility with MirrorMaker 2: its topics and records, and import of its configuration."""

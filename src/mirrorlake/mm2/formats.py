@@ -3,8 +3,7 @@ docs/mm2.md, "Record formats"). Pure.
 
 All numbers are big-endian; a text is an int16 byte length and UTF-8. Values of checkpoints and
 heartbeats begin with a version, 0; keys and offset syncs have none. Decoding follows MirrorMaker
-2's own reader: it ignores trailing bytes and other versions, and refuses records that are too
-short.
+2's reader: it ignores trailing bytes and other versions, and refuses too short records.
 """
 
 from dataclasses import dataclass
@@ -36,8 +35,7 @@ class MirrorCheckpoint:
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """A heartbeat of a flow, a record of `heartbeats`; `timestamp` is when it was sent, ms since
-    1970."""
+    """A heartbeat of a flow, a record of `heartbeats`; `timestamp`: when sent, ms since 1970."""
 
     source: str
     target: str

@@ -22,8 +22,7 @@ KeyAndValue = tuple[bytes | None, bytes | None]
 
 
 def may_be_heartbeats(topic: str) -> bool:
-    """Whether a topic has the name of a heartbeats topic by MirrorMaker 2's rule, with any
-    separator."""
+    """Whether a topic is a heartbeats topic by MirrorMaker 2's rule, with any separator."""
     return _NAMED.search(topic) is not None
 
 
@@ -83,8 +82,7 @@ def holds_other_records(admin: ClusterAdmin, settings: Settings, topic: str) -> 
 
 
 class HeartbeatTopics:
-    """The heartbeats topics that a flow mirrors, found at its source and recorded for the lake's
-    views."""
+    """The heartbeats topics that a flow mirrors, found at its source and noted for views."""
 
     def __init__(
         self,

@@ -1,5 +1,4 @@
-"""Writes to MirrorMaker 2's internal topics: one partition, compacted, created on the first
-write."""
+"""Writes to MirrorMaker 2's internal topics: one partition, compacted, made on first write."""
 
 import logging
 import threading
@@ -43,8 +42,7 @@ _RIGHTS = frozenset({"DESCRIBE_CONFIGS", "ALTER_CONFIGS"})
 
 
 class Compacted(NamedTuple):
-    """A topic's `cleanup.policy` before the change, and the error if the cluster refused the
-    change, else None."""
+    """A topic's `cleanup.policy` before the change, and the error of a refusal, else None."""
 
     before: str
     error: str | None
@@ -57,8 +55,7 @@ class _Edit(NamedTuple):
 
 
 class InternalTopic:
-    """An internal topic on one cluster. Connects on first use; every call returns within a few
-    ANSWER_SECONDS."""
+    """An internal topic. Connects on first use; calls return within a few ANSWER_SECONDS."""
 
     def __init__(
         self,

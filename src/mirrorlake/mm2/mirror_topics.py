@@ -1,5 +1,4 @@
-"""One flow's topics in MirrorMaker 2's formats, so that its clients work on our clusters unchanged
-(docs/mirror_clients.md)."""
+"""A flow's topics in MirrorMaker 2's formats, so that its clients work (docs/mirror_clients.md)."""
 
 import logging
 import time
@@ -139,8 +138,7 @@ class OffsetSyncTopic:
         tell whose pairs it contains.
 
         Raises:
-            ClusterUnreachable, AuthenticationFailed, TargetRefused: as for any topic; or the topic
-                is not the flow's.
+            ClusterUnreachable, AuthenticationFailed, TargetRefused: as for any topic; or not ours.
         """
         self._replaced = self._topic.replaced() or self._replaced
         made = self._topic.ensure() or self._is_of_one_that_died()
@@ -155,14 +153,12 @@ class OffsetSyncTopic:
         return is_new
 
     def _begin(self, alias: str, topic: TopicInfo) -> None:
-        """Record that the topic is about to be created: if this process dies then, the topic is
-        known to be ours."""
+        """Record that the topic is about to be made: it is known as ours if this process dies."""
         if not self._noted():
             self._log.record(self._flow.name, [_made(self._flow, alias, topic, "begun")])
 
     def _is_of_one_that_died(self) -> bool:
-        """Whether a process created the topic and died before it recorded that or wrote to it;
-        record it now."""
+        """Whether a process made the topic, died, and neither noted nor wrote to it; note it."""
         noted = self._noted()
         if noted.keys() != {"begun"} or not self._topic.is_empty():
             return False
@@ -185,10 +181,9 @@ class OffsetSyncTopic:
 class Heartbeats:
     """The topics `heartbeats` of both ends of a flow.
 
-    The flow mirrors the source's topic like any other, to `<source>.heartbeats`: the age of the
-    newest record there measures the whole path. The same heartbeat is written to the target's
-    topic, as MirrorMaker 2 does. A topic of that name with other records belongs to an application
-    and gets none.
+    The flow mirrors the source's like any other, to `<source>.heartbeats`: the newest record's age
+    there measures the whole path. The same heartbeat is written to the target's topic, as
+    MirrorMaker 2 does. A topic of that name with other records is an application's and gets none.
     """
 
     def __init__(self, flow: ResolvedFlow, connections: Connections, log: ChangeLog) -> None:
@@ -229,8 +224,7 @@ class Heartbeats:
         return heartbeat
 
     def _look_at(self, topic: InternalTopic) -> None:
-        """Raise TargetRefused if the topic contains an application's records. Checks each cluster
-        once."""
+        """Raise TargetRefused if the topic has an application's records. Checks a cluster once."""
         alias = topic.alias
         if alias in self._looked_at:
             return

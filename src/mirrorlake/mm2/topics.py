@@ -14,8 +14,7 @@ INTERNAL_FACTOR = 3
 
 
 def checkpoints_topic(flow: ResolvedFlow) -> str:
-    """The name of the topic with a flow's checkpoints, on its target, whatever the naming
-    policy."""
+    """The target's topic with a flow's checkpoints, whatever the naming policy."""
     separator = flow.naming.internal_separator
     return f"{flow.source}{separator}checkpoints{separator}internal"
 
@@ -31,8 +30,7 @@ def offset_syncs_place(flow: ResolvedFlow) -> tuple[str, str]:
 
 
 def offset_syncs_separator(name: str, other: str) -> str | None:
-    """The separator in a topic's name, if it is the offset syncs topic that names `other`; else
-    None."""
+    """The separator in a topic's name, if it is the offset syncs topic of `other`; else None."""
     match = re.fullmatch(rf"mm2-offset-syncs(.{{1,16}}){re.escape(other)}\1internal", name)
     return None if match is None else match[1]
 
@@ -45,6 +43,5 @@ def worker_topic_of(source: str) -> str:
 
 
 def internal_factor(asked: int | None, brokers: int) -> int:
-    """The replication factor for an internal topic: the given one or INTERNAL_FACTOR, at most the
-    number of brokers."""
+    """An internal topic's replication factor: as given or INTERNAL_FACTOR, at most one a broker."""
     return max(1, min(asked or INTERNAL_FACTOR, brokers))

@@ -79,8 +79,7 @@ def load_policy(
     """Load `package.module:Class` from the installed packages, or `file.py:Class`, relative to
     `directory` (of the topology file).
 
-    Raises TopologyError, one sentence, if the module, the class or one of its methods is missing,
-    or its code fails.
+    Raises TopologyError, one sentence, if the module, class or a method is missing, or code fails.
     """
     module_name, _, class_name = spec.rpartition(":")
     path = policy_file(spec, directory)

@@ -70,8 +70,7 @@ class Naming:
         return self._policy_of(topic).remote_topic(self.source, topic)
 
     def target_prefix(self, prefix: str) -> str | None:
-        """The common prefix of the mirrors of topics that begin with `prefix`, except heartbeats
-        topics; None if unknown."""
+        """The prefix of mirrors of topics with `prefix`, but heartbeats topics; None if unknown."""
         return self.policy.remote_prefix(self.source, prefix)
 
     def source_of(self, topic: str) -> str | None:
@@ -83,8 +82,7 @@ class Naming:
         return self._policy_of(topic).upstream_topic(topic)
 
     def is_heartbeats(self, topic: str) -> bool:
-        """Whether the topic is some cluster's `heartbeats`, after any number of hops
-        (isHeartbeatsTopic)."""
+        """Whether it is some cluster's `heartbeats`, after any hops (isHeartbeatsTopic)."""
         while (upstream := self._default.upstream_topic(topic)) is not None:
             topic = upstream
         return topic == HEARTBEATS
@@ -94,8 +92,7 @@ class Naming:
         return self._default.prefixes_regex() + HEARTBEATS
 
     def is_cycle(self, topic: str, target: str) -> bool:
-        """Whether the topic has already been on the target, so mirroring it would be a cycle
-        (isCycle)."""
+        """Whether the topic was on the target, so that mirroring it would be a cycle (isCycle)."""
         seen = {topic}  # a user's policy may return to an earlier name
         while (source := self.source_of(topic)) is not None:
             if source == target:

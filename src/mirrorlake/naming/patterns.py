@@ -49,8 +49,7 @@ def check_pattern(pattern: str) -> str | None:
     """Say why a regex cannot be used, None if it can: it must compile, and mean the same to Java
     and to Python.
 
-    Patterns are joined into one, so back references and named groups, which would count across all,
-    are refused as well.
+    Patterns are joined; back references and named groups would count across all, and are refused.
     """
     position, in_class = 0, False
     while position < len(pattern):

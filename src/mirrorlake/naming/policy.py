@@ -26,18 +26,15 @@ class NamingPolicy(Protocol):
     """
 
     def remote_topic(self, source_alias: str, topic: str) -> str:
-        """The target's name of `topic` from the cluster `source_alias` (MirrorMaker 2's
-        formatRemoteTopic)."""
+        """The target's name of `topic` from `source_alias` (MirrorMaker 2's formatRemoteTopic)."""
         ...
 
     def source_of(self, topic: str) -> str | None:
-        """The alias of the cluster that `topic` was mirrored from, None if it originates here
-        (topicSource)."""
+        """The alias that `topic` was mirrored from, None if it originates here (topicSource)."""
         ...
 
     def upstream_topic(self, topic: str) -> str | None:
-        """The name of `topic` on the cluster that it was mirrored from, None if it was not mirrored
-        (upstreamTopic)."""
+        """The name of `topic` where it was mirrored from, None if it was not (upstreamTopic)."""
         ...
 
 
@@ -111,8 +108,7 @@ class IdentityPolicy:
         return topic
 
     def remote_prefix(self, source_alias: str, prefix: str) -> str | None:
-        """Keep the prefix; None if it is empty, which does not distinguish mirrors from the
-        target's own topics."""
+        """Keep the prefix; None if it is empty, which does not tell mirrors from other topics."""
         return prefix or None
 
     def source_of(self, topic: str) -> str | None:
@@ -132,8 +128,7 @@ def escape(text: str) -> str:
 
 
 def is_usable_alias(alias: str, separator: str) -> bool:
-    """Whether MirrorMaker 2's clients parse `alias` from `alias + separator + topic`: they split at
-    the first separator."""
+    """Whether MirrorMaker 2's clients, which split at the first separator, parse `alias`."""
     return bool(alias) and f"{alias}{separator}".index(separator) == len(alias)
 
 
@@ -153,8 +148,7 @@ def readable_aliases(aliases: frozenset[str], separator: str) -> frozenset[str]:
 
 
 def check_topic_name(name: str) -> str | None:
-    """Say why Kafka would refuse a topic name, None if legal (Kafka's Topic.validate: up to 249
-    characters)."""
+    """Why Kafka would refuse a topic name, None if legal (Topic.validate: up to 249 characters)."""
     if not name:
         return "the name is empty"
     if name in (".", ".."):

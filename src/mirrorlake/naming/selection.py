@@ -2,8 +2,7 @@
 one regex.
 
 The rule (docs/mm2.md, "Which topics are mirrored"): (any include matches the whole name and no
-exclude does, or it is a heartbeats topic and those are mirrored), and it is not internal and not a
-cycle.
+exclude does, or it is a heartbeats topic and those are mirrored), and not internal or a cycle.
 """
 
 import re
@@ -36,8 +35,7 @@ class TopicSelection:
     heartbeats: bool = True
 
     def selects(self, topic: str) -> bool:
-        """Whether the flow mirrors this topic of its source (MirrorMaker 2's
-        shouldReplicateTopic)."""
+        """Whether the flow mirrors this topic (MirrorMaker 2's shouldReplicateTopic)."""
         if self.naming.is_internal(topic):
             return False
         wanted = matches_any(self.include, topic) and not matches_any(self.exclude, topic)
@@ -46,8 +44,7 @@ class TopicSelection:
         ) and not self.naming.is_cycle(topic, self.target)
 
     def lands(self, topic: str) -> bool:
-        """Whether `java_pattern` matches the topic: all that `selects` matches, and more under a
-        user's policy."""
+        """Whether `java_pattern` matches: all that `selects` does, and more by a user's policy."""
         return _compiled(self.java_pattern()).fullmatch(topic) is not None
 
     def java_pattern(self) -> str:

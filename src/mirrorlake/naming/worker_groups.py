@@ -1,5 +1,4 @@
-"""The consumer groups of the processes of one topology file: their names, and the topic that they
-share. Pure."""
+"""The groups of the processes of one topology file: their names, and their topic. Pure."""
 
 import json
 from typing import NamedTuple

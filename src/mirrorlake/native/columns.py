@@ -1,5 +1,4 @@
-"""Arrow columns that the compiled loops fill: as large as the messages at hand need, and not copied
-again."""
+"""Arrow columns that the compiled loops fill: as large as messages need, and not copied again."""
 
 import ctypes as C
 from typing import Any

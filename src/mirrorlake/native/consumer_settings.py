@@ -46,7 +46,6 @@ _SMALL_ANSWERS: Mapping[str, str | int | bool] = {
 
 
 def consumer_settings(settings: Mapping[str, Any], small_answers: bool) -> dict[str, Any]:
-    """The settings of a client that reads ranges (see `kafka.log.open_log`), including its
-    user's."""
+    """The settings of a client that reads ranges (`kafka.log.open_log`), with its user's."""
     answers = _SMALL_ANSWERS if small_answers else {}
     return {SEND_SIZE: own_send_size(), **_TUNED, **answers, **settings, **_REQUIRED}

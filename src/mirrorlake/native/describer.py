@@ -83,8 +83,7 @@ class Describer:
             lib.TopicCollection_destroy(wanted)
 
     def configs(self, topics: Sequence[str], seconds: float) -> dict[str, bytes | KafkaError]:
-        """Query the configs of topics, in one request: of each in the form of `config_bytes` of
-        records.c, or its error."""
+        """Query configs, in a request: each as `config_bytes` of records.c, or its error."""
         lib = self._library
         wanted = (C.c_void_p * len(topics))(
             *(lib.ConfigResource_new(_TOPIC, name.encode()) for name in topics)
@@ -127,8 +126,7 @@ class Describer:
         return self._offsets.ask(keys, what, level, seconds)
 
     def layout(self, seconds: float) -> Layout:
-        """Query metadata of all topics, which later queries for offsets use; the same object as
-        long as nothing changes."""
+        """Query all topics' metadata, for queries of offsets; the same object until it changes."""
         lib, answer = self._library, C.c_void_p()
         milliseconds = int(seconds * 1_000)
         if code := lib.metadata(self._handle, 1, None, C.byref(answer), milliseconds):
@@ -151,7 +149,6 @@ class Describer:
         return before[1]
 
     def _cluster_id(self) -> str:
-        """The cluster id in the last metadata."""
         if not (address := self._library.clusterid(self._handle, 0)):
             return ""
         try:
@@ -166,8 +163,7 @@ class Describer:
         ask: Callable[[int, int], object],
         read: Callable[[int], Answers],
     ) -> Answers:
-        """The result of `read` for the answer to a question, which `ask` sends with its options and
-        to a queue."""
+        """The result of `read` for the answer to what `ask` sends, with options and to a queue."""
         lib, milliseconds = self._library, int(seconds * 1_000)
         queue, options = lib.queue_new(self._handle), lib.AdminOptions_new(self._handle, operation)
         event = None

@@ -21,8 +21,7 @@ _NAMES = pa.list_(pa.binary())
 
 
 def split_times(times: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.ChunkedArray | None]:
-    """Times in ms as the stage has them: `timestamp`, and `timestamp_ms`, None where it is null in
-    all rows."""
+    """Times in ms as the stage has them: `timestamp`, and `timestamp_ms`, None if all null."""
     ends = pc.min_max(times.cast(pa.int64()))
     first, last = ends["min"].as_py(), ends["max"].as_py()
     if first is None or (first >= FIRST_MS and last <= LAST_MS):
@@ -60,8 +59,7 @@ def readable(names: pa.Array) -> pa.Array:
 
 
 def exact_names(headers: pa.Array, names: pa.Array) -> pa.Array:
-    """The column `header_names` of headers whose names, as bytes, are `names`: null for rows in
-    which all are UTF-8."""
+    """The column `header_names` of headers with `names`, in bytes: null where all are UTF-8."""
     shown = pc.struct_field(headers.flatten(), "key").cast(pa.binary())
     odd = pc.unique(pc.list_parent_indices(headers).filter(pc.not_equal(shown, names))).to_pylist()
     exact: list[list[bytes] | None] = [None] * len(headers)

@@ -1,8 +1,7 @@
 """librdkafka's functions by ctypes, and the compiled loops of `records.c` that call them for each
 record.
 
-ctypes releases the interpreter's lock during each call, so callbacks and other threads can run
-meanwhile.
+ctypes releases the interpreter's lock in each call: callbacks and other threads run meanwhile.
 """
 
 import ctypes as C
@@ -251,8 +250,7 @@ class NativeUnavailable(Exception):
 
 
 class Library:
-    """The loaded libraries: `rd_kafka_*` as attributes without that prefix, and the loops. Raises
-    NativeUnavailable."""
+    """The libraries: `rd_kafka_*` without that prefix, and the loops. Raises NativeUnavailable."""
 
     def __init__(self) -> None:
         loops = Path(__file__).with_name(file_name(platform.system(), platform.machine()))
@@ -400,6 +398,5 @@ def _address(library: C.CDLL, name: str) -> int:
 
 @cache
 def library() -> Library:
-    """The library, loaded once. Raises NativeUnavailable; `selfcheck.problem` says whether it also
-    works."""
+    """The library, loaded once. Raises NativeUnavailable; `selfcheck.problem` says if it works."""
     return Library()

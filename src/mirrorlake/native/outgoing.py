@@ -60,8 +60,7 @@ class Outgoing:
         self.rows.header_value = self._binary(pairs.field("value"))
 
     def _binary(self, column: pa.Array) -> Binary:
-        """A column of bytes or texts; a copy if it has another type, such as large offsets or
-        dictionaries."""
+        """A column of bytes or texts; a copy if of another type, such as large offsets."""
         if not (pa.types.is_binary(column.type) or pa.types.is_string(column.type)):
             column = column.cast(pa.binary())
         self._held.append(column)

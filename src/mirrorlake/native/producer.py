@@ -3,8 +3,7 @@
 Its methods have the names, and raise the errors, of `confluent_kafka.Producer` where they do the
 same. The rows that librdkafka reads, and the slots that it writes to, are kept until it no longer
 needs them: until the last acknowledgement was served, or the client is destroyed. It is destroyed
-in a thread of its own once nothing refers to the producer; so never during a hanging call, since
-the caller refers to it.
+in its own thread once nothing, as no hanging call, refers to the producer.
 """
 
 import _thread
@@ -63,8 +62,7 @@ class Producer:
     def send_offsets_to_transaction(
         self, offsets: Mapping[tuple[str, int], tuple[int, str]], group: str, seconds: float
     ) -> None:
-        """Commit positions of a group, (offset, metadata) of each (topic, partition), with the
-        transaction."""
+        """Commit a group's (offset, metadata) of each (topic, partition) with the transaction."""
         lib, places = self._lib, self._lib.annotated(dict(offsets))
         metadata = lib.consumer_group_metadata_new(group.encode())
         try:
@@ -121,8 +119,7 @@ class Producer:
     def send(
         self, topic: str, partition: int, outgoing: Outgoing, start: int, end: int
     ) -> tuple[int, KafkaException | None]:
-        """Send rows from `start` to `end` (exclusive). Returns the first row that was not accepted
-        and the error, or `end`."""
+        """Send rows `start` to `end` (exclusive). Returns the first refused and error, or `end`."""
         kept = self._client.kept
         if not kept or kept[-1] is not outgoing:
             kept.append(outgoing)
@@ -148,8 +145,7 @@ class Producer:
         return int(self._lib.poll(self._client.rk, _ms(seconds)))
 
     def purge(self) -> None:
-        """Give up all rows that are not acknowledged; the next poll reports that they are
-        refused."""
+        """Give up all rows that are not acknowledged; the next poll reports them as refused."""
         self._lib.purge(self._client.rk, _PURGE_ALL)
 
     def refresh(self, topic: str | None, seconds: float) -> None:
@@ -280,8 +276,7 @@ class _Client:
         return self._topics[name]
 
     def end(self) -> None:
-        """Destroy it, in a thread: it waits for threads of librdkafka, which may be resolving a
-        name."""
+        """Destroy it, in a thread: it waits for librdkafka's, which may be resolving a name."""
         # Not `threading`, whose locks the very thread may hold in which the garbage collector calls
         # this.
         _thread.start_new_thread(self._destroy, ())

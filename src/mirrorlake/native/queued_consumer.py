@@ -61,8 +61,7 @@ class QueuedConsumer:
             self.started.discard((topic, partition))
 
     def take(self, addresses: int, most: int, wait_ms: int) -> int:
-        """Take up to `most` messages, write their addresses to `addresses`, and return how many;
-        wait for the first one."""
+        """Take up to `most` messages into `addresses`, return how many; wait for the first."""
         taken = int(self._library.consume_batch_queue(self.queue, wait_ms, addresses, most))
         if taken < 0:
             raise KafkaException(KafkaError(KafkaError._FAIL, "no messages could be taken"))

@@ -3,8 +3,7 @@ becomes an object.
 
 A range is over when a record at its end or behind it was seen, or the record right before its end,
 or the end of the log at the range's end or behind it (for a read_committed consumer: the last
-stable offset, KIP-98). Between these lie only aborted records, transaction markers, or gaps that
-compaction left.
+stable offset, KIP-98). Between lie only aborted records, markers, or gaps of compaction.
 """
 
 import ctypes as C
@@ -72,7 +71,6 @@ class NativeReader:
     def read(
         self, ranges: Mapping[Partition, tuple[int, int]]
     ) -> Iterator[tuple[Partition, pa.RecordBatch]]:
-        """See `kafka.log.Log`."""
         self._begin({key: bounds for key, bounds in ranges.items() if bounds[0] < bounds[1]})
         if self._kept:
             yield from self._columns(self._kept)
@@ -91,12 +89,10 @@ class NativeReader:
             self._finish()
 
     def keep_prefetched(self, keys: Collection[Partition]) -> None:
-        """See `kafka.log.Log`."""
         wanted = frozenset(keys)
         self._forget([known for known in self._table.numbers if known not in wanted])
 
     def close(self) -> None:
-        """Release the client, and what it fetched."""
         if self._consumer.handle is not None:
             self._release()
             self._stop(self._table.numbers)
@@ -194,8 +190,7 @@ class NativeReader:
         return int((rows["end"][self._open] - rows["next"][self._open]).sum())
 
     def _take(self, max_records: int, wait_ms: int = _WAIT_MS) -> int:
-        """Take messages from the client, behind those that are kept. Returns how many there are in
-        all."""
+        """Take messages from the client, behind the kept ones. Returns how many are there."""
         at = self._messages.ctypes.data + 8 * self._kept
         taken = self._consumer.take(at, max_records, wait_ms)
         return self._kept + taken if taken else 0
@@ -267,8 +262,7 @@ class NativeReader:
             self._consumer.note(KafkaError(general))
 
     def _finish(self) -> None:
-        """Stop fetching ranges that are over, unless the next ones may follow; keep few records for
-        those."""
+        """Stop fetching ranges that are over, unless more may follow; keep few of their records."""
         rows, open_ = self._table.rows, self._open
         is_over = rows["next"][open_] >= rows["end"][open_]
         self._open = open_[~is_over]
@@ -278,8 +272,7 @@ class NativeReader:
             self._forget(self._keys(np.flatnonzero(rows["next"] >= rows["end"])))
 
     def _drop(self) -> None:
-        """Release everything once nothing is read any more: librdkafka keeps what it fetched ahead
-        until it is polled."""
+        """Release all once nothing is read: librdkafka keeps what it fetched ahead until polled."""
         while (taken := self._take(_MESSAGES, 0)) > 0:
             self._kept = taken
             self._release()

@@ -29,8 +29,7 @@ def own_send_size() -> int:
 
 
 def bytes_received(send_size: int) -> dict[int, int]:
-    """The bytes received, by the local port of each connection of the client with that size; empty
-    if unknown."""
+    """The bytes received, by local port of each of the client's connections; empty if unknown."""
     received: dict[int, int] = {}
     numbers = os.listdir(_FOLDER) if os.path.isdir(_FOLDER) else ()
     for number in map(int, numbers):

@@ -72,14 +72,12 @@ class _Bytes:
 
 
 def problem() -> str | None:
-    """Why the native code cannot be used here; None if it can. Takes some milliseconds, once per
-    process."""
+    """Why native code cannot be used here; None if it can. Takes some ms, once per process."""
     return f"{native.SWITCH} is off" if native.switched_off() else _fault()
 
 
 def usable(work: str) -> bool:
-    """Whether records can be read or produced natively; otherwise warns once, naming the `work`:
-    read, or produced."""
+    """Whether native code can be used; else warns once: `work` is read, or produced."""
     why_not = problem()
     if why_not is not None:
         _warn(work, why_not)
@@ -198,8 +196,7 @@ def _read(lib: Library, reports: int, slots: np.ndarray) -> str | None:
 
 
 def _messages_as_known(lib: Library, messages: np.ndarray, slots: np.ndarray) -> bool:
-    """Whether messages have the expected layout; turns them into messages as read from a
-    partition."""
+    """Whether messages have the known layout; makes them as if read from a partition."""
     deliver = C.CFUNCTYPE(None, C.c_void_p, C.c_void_p, C.c_void_p)(lib.delivered)
     for row, address in enumerate(messages.tolist()):
         message = Message.from_address(address)

@@ -36,8 +36,7 @@ class Cost:
     cpu_seconds_per_million: float
 
     def cores(self, records_per_second: float, utilisation: float = 0.7) -> float:
-        """Cores for a load if the share `utilisation` of them is busy; the rest is for peaks and
-        catching up."""
+        """Cores for a load if `utilisation` of them is busy; the rest is for peaks and backlogs."""
         busy = self.idle_cores + records_per_second * self.cpu_seconds_per_million / 1e6
         return busy / utilisation
 
@@ -53,8 +52,7 @@ class Measured:
 
 
 def measured(nb: Notebook) -> Measured:
-    """Read the experiment of the widgets `tracking_uri` and `experiment`; if they are empty, the
-    lake's."""
+    """Read the experiment of the widgets `tracking_uri` and `experiment`, else the lake's."""
     tracking = Tracking(
         uri=nb.widget("tracking_uri") or None, experiment=nb.widget("experiment") or "mirrorlake"
     )
@@ -189,8 +187,7 @@ def fitted(points: Sequence[tuple[float, float]]) -> Cost | None:
     records.
 
     A straight line through the points, by least squares. If its slope is not positive or its idle
-    part negative, the whole cost is put on the records, which is never too little for loads as high
-    as those seen.
+    part negative, the whole cost is put on the records, never too little for such loads.
     """
     points = [(rate, cores) for rate, cores in points if rate >= 0 and cores >= 0]
     records, busy = sum(rate for rate, _ in points), sum(cores for _, cores in points)

@@ -30,8 +30,7 @@ _MOVES = pa.schema(
 
 @dataclass(frozen=True)
 class Drill:
-    """The result of a rehearsal: `moves` has a row per group and partition, `sentences` explain
-    them."""
+    """A rehearsal's result: `moves` has a row per group and partition, `sentences` explain."""
 
     moves: list[dict[str, Any]]
     sentences: list[str]
@@ -88,8 +87,7 @@ def _sentences(moves_planned: mirrorlake.Moves) -> list[str]:
 
 @contextmanager
 def _clusters(topology: Topology, demo_group: bool) -> Iterator[list[str]]:
-    """Keep the clusters running: the demo's are started for the rehearsal, and stopped
-    afterwards."""
+    """Keep clusters running: the demo's are started for the rehearsal, then stopped."""
     folder = topology.directory / "clusters"
     stopped = [alias for alias in topology.clusters if _is_stopped(folder / alias)]
     if not stopped:
@@ -113,8 +111,7 @@ def _is_stopped(directory: Path) -> bool:
 
 
 def _made_demo_group(topology: Topology) -> bool:
-    """Commit half of the source's topics for a group, unless an earlier rehearsal did: the demo's
-    own group has moved away."""
+    """Commit half of the source's topics for a group, unless done before: the demo's has moved."""
     flow = topology.active_flows()[0]
     connections = Connections(topology)
     if DEMO_GROUP in connections.groups(flow.source).listing().states:

@@ -43,8 +43,7 @@ class Host(Protocol):
 
 
 class Workspace:
-    """Databricks: uses the session, `dbutils.widgets`, `display` and `displayHTML` of a notebook's
-    namespace."""
+    """Databricks: the session, `dbutils.widgets`, `display` and `displayHTML` of a notebook."""
 
     def __init__(self, namespace: Mapping[str, Any]) -> None:
         self._spark: SparkSession = namespace["spark"]
@@ -75,8 +74,7 @@ class Workspace:
 
 
 class Kernel:
-    """Jupyter, or VS Code: tables and charts are shown inline below the cell; widgets have the
-    notebook's values."""
+    """Jupyter, or VS Code: tables and charts are inline; widgets have the notebook's values."""
 
     spark = None
 
@@ -102,8 +100,7 @@ class Laptop:
         self._out = out if out.is_terminal else plain_console(width=_WIDTH)
 
     def widgets(self, defaults: Mapping[str, str]) -> dict[str, str]:
-        """The defaults, overridden by arguments such as topic=orders. Raises InputError for unknown
-        ones."""
+        """The defaults, or arguments such as topic=orders. Raises InputError for unknown ones."""
         given = {}
         for argument in self._arguments:
             name, equals, value = argument.partition("=")
@@ -267,8 +264,7 @@ def open_notebook(namespace: Mapping[str, Any], **widgets: str) -> Notebook:
 
 
 def place_of(text: str) -> dict[str, str]:
-    """The arguments of `mirrorlake.open` for the value of the widget `lake`: catalog.schema, or a
-    folder."""
+    """The arguments of `mirrorlake.open` for the widget `lake`: catalog.schema, or a folder."""
     parts = text.split(".")
     if len(parts) == 2 and all(part.replace("_", "").replace("-", "").isalnum() for part in parts):
         return {"catalog": parts[0], "schema": parts[1]}

@@ -52,8 +52,7 @@ def rows_of(what: "pa.Table | DataFrame") -> tuple[Sequence[str], list[dict[str,
 
 
 def plain_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows of a table; times are in UTC, without a zone (with a zone Arrow would import
-    pandas)."""
+    """A table's rows; times are in UTC, without a zone (with one Arrow would import pandas)."""
     fields = list(table.schema)
     for at, field in enumerate(fields):
         if pa.types.is_timestamp(field.type):

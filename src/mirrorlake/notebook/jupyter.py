@@ -3,8 +3,7 @@
     python -m mirrorlake.notebook.jupyter FOLDER FILES… [NAME=VALUE…]
 
 which writes them into a folder, with values of widgets, such as lake=/data/lake, in each notebook
-that has the widget. A kernel runs in the folder where its notebook is, so a relative lake is one
-below that.
+that has the widget. A kernel runs in its notebook's folder, so a relative lake is below that.
 """
 
 import json
@@ -53,8 +52,7 @@ def _unmarked(text: str) -> str:
 
 
 def with_widgets(text: str, widgets: Mapping[str, str]) -> str:
-    """Change the values that a cell passes to `open_notebook`, if it calls it. Raises
-    InputError."""
+    """Change the values that a cell passes to `open_notebook`, if any. Raises InputError."""
     opened = _OPENED.search(text)
     if opened is None or not widgets:
         return text

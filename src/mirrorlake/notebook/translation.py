@@ -62,8 +62,7 @@ def asked_for(nb: Notebook) -> list[TopicPartitionOffset]:
 
 
 def there_and_back(nb: Notebook, asked: Iterable[TopicPartitionOffset]) -> pa.Table:
-    """Source positions, translated to the target and from there back; `back` is the source position
-    again."""
+    """Source positions, translated to the target and back; `back` is the source position again."""
     return _both_ways(nb, list(asked), False)
 
 

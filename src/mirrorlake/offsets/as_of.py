@@ -61,9 +61,8 @@ class LandedPart:
     """The records of one partition in one landed batch.
 
     `batch` is its number, which rises with time. `first` and `last` are offsets of records; `end`
-    is the offset up to which it covered the partition, exclusive (None if that was not noted).
-    `late_first` is the first record that the time leaves out: stamped and landed after it; None if
-    there is none.
+    is the offset up to which it covered the partition, exclusive (None: not noted). `late_first` is
+    the first record that the time leaves out: stamped and landed after it; None if none.
     """
 
     batch: int
@@ -182,8 +181,7 @@ def _not_plain(
 
 
 def _reached(run: "_Run", base: int | None) -> int:
-    """Where a partition ends if all may end where the batch `base` did, or else where they
-    begin."""
+    """Where a partition ends if all may end where the batch `base` did, else where they begin."""
     ends = [part.covered_end for part in run.parts if base is not None and part.batch <= base]
     end = max(ends) if ends else run.parts[0].first
     return max(end, min(run.end_without_transactions(end), run.late_first))

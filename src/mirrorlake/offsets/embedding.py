@@ -1,5 +1,4 @@
-"""Where the records of one log are in another one that holds them in the same order, among others.
-Pure."""
+"""Where a log's records are in another one that has them in the same order, among others. Pure."""
 
 from collections.abc import Iterator
 
@@ -21,8 +20,7 @@ def places_in(wanted: np.ndarray, held: np.ndarray) -> np.ndarray | None:
 
 
 def _earliest(wanted: list[int], held: list[int]) -> Iterator[int]:
-    """The earliest index of each value that is behind that of the one before; ends at the first
-    value that has none."""
+    """Each value's earliest index behind that of the one before; ends at the first without."""
     rest = enumerate(held)
     for one in wanted:
         at = next((at for at, other in rest if other == one), None)

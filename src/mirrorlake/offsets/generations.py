@@ -81,8 +81,7 @@ class TargetGeneration:
 
     `counts_from` is the oldest target generation whose part of the map counts as produced: the
     number itself where the topic is to get all that the stage holds. `began` are the log ends of
-    its partitions before the flow's first write. `topic_id` is Kafka's, empty where it is not
-    known.
+    its partitions before the flow's first write. `topic_id` is Kafka's, empty if unknown.
     """
 
     number: int = 0

@@ -27,8 +27,7 @@ class LagHistory:
     def seed(
         self, key: PartitionGeneration, at: float, produced: int, end: int, lag_seconds: float
     ) -> None:
-        """Take over a sample of an earlier process: its time, the produced position, the source's
-        end, and the lag."""
+        """Take over an earlier sample: its time, produced position, source's end, and lag."""
         # The first unproduced record came at exactly that time, not between two samples, so there
         # is no interpolation.
         first = [(at - lag_seconds, produced + 1)] if end > produced + 1 and lag_seconds > 0 else []
@@ -74,8 +73,7 @@ class LagHistory:
 
 
 def _came_at(points: list[tuple[float, int]], produced: int) -> float:
-    """When the record at offset `produced` came, assuming that the records between two samples came
-    evenly."""
+    """When the record at `produced` came, if the records between two samples came evenly."""
     (since, behind), *later = points
     if behind > produced or not later:
         return since

@@ -39,8 +39,7 @@ def mergeable(index: StageIndex, sizes: Mapping[str, int], max_bytes: int) -> li
 
 
 def _places(index: StageIndex, files: Collection[int]) -> Mapping[int, set[_Place]]:
-    """The places of files in each partition that they have records of: two in the same place are
-    neighbours."""
+    """Files' places in each partition with their records: two in one place are neighbours."""
     by_file: dict[int, set[_Place]] = defaultdict(set)
     wanted = list(files)
     for cluster, topic, partition, ranges in index.parts():
@@ -55,8 +54,7 @@ def _places(index: StageIndex, files: Collection[int]) -> Mapping[int, set[_Plac
 def _first_group(
     sizes: Mapping[int, int], places: Mapping[int, set[_Place]], max_bytes: int
 ) -> list[int]:
-    """The first file, and all that may join it: in no partition one behind a file that was left
-    out."""
+    """The first file, and all that may join it: in no partition one behind a file left out."""
     group: list[int] = []
     taken: dict[tuple[str, str, int], int] = {}
     closed: set[tuple[str, str, int]] = set()

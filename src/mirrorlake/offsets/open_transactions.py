@@ -61,6 +61,5 @@ class OpenTransactions:
         self._seen[key] = replace(held, since=min(held.since, written_at), producer_id=producer_id)
 
     def standing(self, key: TopicAndPartition) -> Held | None:
-        """The open transaction of a partition that stands still by two samples; None where there is
-        none."""
+        """The open transaction of a partition that stands still by two samples; None if none."""
         return self._seen[key] if key in self._standing else None

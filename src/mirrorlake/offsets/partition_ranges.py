@@ -30,8 +30,7 @@ class StagedRange(NamedTuple):
 
 @dataclass(frozen=True)
 class FileRange:
-    """A range as a batch is planned from it; `file` numbers the file, in the order in which files
-    came to the stage."""
+    """A range as a batch is planned from it; `file` numbers files in order of arrival."""
 
     file: int
     generation: int
@@ -124,8 +123,7 @@ class PartitionRanges:
         return self if self._uncut is None else self._uncut
 
     def above(self, generation: int, offset: int) -> Iterator[FileRange]:
-        """Ranges with an offset at or above `offset`, of this generation or else of the next one
-        that there is."""
+        """Ranges with an offset from `offset` on, of this generation, else of the next one."""
         low, high = self._of_generation(generation)
         at = low
         if self._rising:

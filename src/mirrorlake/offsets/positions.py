@@ -123,8 +123,7 @@ class GenerationOffset(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """A position that a group committed: the next offset that it reads, and the metadata with
-    it."""
+    """A position that a group committed: the next offset that it reads, and its metadata."""
 
     offset: int
     metadata: str = ""

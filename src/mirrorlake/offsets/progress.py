@@ -1,8 +1,7 @@
 """How far a flow is: per (topic, generation, partition) the end of its map. Pure.
 
-The position that the target committed is the other half of a flow's progress; tasks ask for it,
-since it holds still only once a task has fenced all others. Nothing else decides what is produced
-next.
+The position that the target committed is the other half of progress; tasks ask for it, since it
+holds still only once a task has fenced all others. Nothing else decides what is produced next.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -48,8 +47,7 @@ class Floor:
         return max(self.source, self.reached)
 
     def of_generation(self, generation: int) -> "Floor":
-        """Where to go on in a generation of the source topic: here, or at the start of a newer
-        one."""
+        """Where to go on in a generation of the topic: here, or at the start of a newer one."""
         if generation == self.generation:
             return self
         return Floor(0, self.target, generation, self.target_generation)

@@ -6,8 +6,7 @@ markers, aborted records), so a run holds *segments*: ranges of offsets that are
 A transactional source with a marker behind every record is one segment of stride 2; a plain topic
 is one segment of stride 1.
 
-All offsets named `first` and `last` are inclusive; a *position* is the next offset to read
-(exclusive end).
+Offsets `first` and `last` are inclusive; a *position* is the next offset to read (exclusive end).
 """
 
 from collections.abc import Iterable, Sequence
@@ -105,8 +104,7 @@ def is_dense(offsets: np.ndarray) -> bool:
 
 
 def _greedy(array: np.ndarray, steps: np.ndarray, target_first: int) -> list[Segment]:
-    """Take the longest range of equal steps from each start; the step that leaves a range belongs
-    to no segment."""
+    """Take the longest range of equal steps from each start; the step between is in none."""
     changes = np.flatnonzero(steps[1:] != steps[:-1]) + 1
     ends = np.append(changes, len(steps))  # exclusive ends of the groups of equal steps
     segments: list[Segment] = []
@@ -126,8 +124,7 @@ def _greedy(array: np.ndarray, steps: np.ndarray, target_first: int) -> list[Seg
 
 
 def runs_of(segments: Iterable[Segment], max_segments: int = MAX_SEGMENTS) -> list[Run]:
-    """Join segments, in rising order, into as few runs as the target offsets and `max_segments`
-    allow."""
+    """Join rising segments into as few runs as target offsets and `max_segments` allow."""
     runs: list[Run] = []
     current: list[Segment] = []
     for segment in segments:
@@ -145,8 +142,7 @@ def runs_of(segments: Iterable[Segment], max_segments: int = MAX_SEGMENTS) -> li
 
 
 def _continues(left: Segment, right: Segment) -> bool:
-    """Whether two neighbouring segments are one: same stride, and the same distance between
-    them."""
+    """Whether two neighbouring segments are one: same stride, also between them."""
     same = left.stride == right.stride or right.record_count == 1
     return same and left.record_count > 1 and right.source_first == left.source_last + left.stride
 
@@ -195,10 +191,9 @@ class CommittedMetadata:
 def encode_metadata(metadata: CommittedMetadata) -> str:
     """Write the metadata of a committed position.
 
-    Text, since Kafka's group metadata is a string of at most `offset.metadata.max.bytes` (4,096 by
-    default): `v3;<generation>;<target generation>;<source id>;<target
-    id>;<source_first>,<target_first>,<count>;…`, all triples but the first as differences to the
-    one before.
+    A text: Kafka's metadata is a string of at most `offset.metadata.max.bytes` (4,096 by default):
+    `v3;<generation>;<target generation>;<source id>;<target
+    id>;<source_first>,<target_first>,<count>;…`, all but the first as differences.
     """
     numbers = (metadata.generation, metadata.target_generation)
     parts = ["v3", *map(str, numbers), metadata.source_id, metadata.target_id]
@@ -235,8 +230,7 @@ def decode_metadata(text: str) -> CommittedMetadata:
 def trim_written(
     written: Sequence[Written], floor_target: int | None, floor_source: int
 ) -> list[Written]:
-    """Drop what the map has already: everything below target offset `floor_target` (None: nothing
-    is mapped yet)."""
+    """Drop what the map has already: all below target offset `floor_target` (None: no map)."""
     if floor_target is None:
         return list(written)
     kept: list[Written] = []

@@ -1,11 +1,10 @@
 """Which samples of a flow are worth a row: those that differ. Pure: times are seconds that the
 caller gives.
 
-A sample holds until the next one of its partition, as long as the flow is sampled at all. So an
-idle partition gets a row once an hour, which is how far readers look back, and a lagging one once a
-minute, so that queries per minute find it. Each turn also writes the sample that was written
-longest ago: it shows that the flow is alive. Where writes are expensive, turns with nothing new
-write nothing for a while.
+A sample holds until the next one of its partition, while the flow is sampled. So an idle partition
+gets a row once an hour, which is how far readers look back, and a lagging one once a minute, so
+that queries per minute find it. Each turn also writes the sample written longest ago, as a sign of
+life. Where writes are expensive, turns with nothing new write nothing for a while.
 """
 
 from collections.abc import Callable, Collection, Hashable, Mapping
@@ -38,8 +37,7 @@ class SampleLog(Generic[Values]):
         self._written.update((key, (at, values)) for key, values in written.items())
 
     def newest(self, key: TopicAndPartition) -> Values | None:
-        """The last written values of a partition; None if there are none, or if it could not be
-        sampled."""
+        """The last written values of a partition; None if none, or if it could not be sampled."""
         return self._written.get(key, (0.0, None))[1]
 
     def due(
@@ -68,8 +66,7 @@ class SampleLog(Generic[Values]):
         return due_keys if longest_ago is None else [*due_keys, longest_ago]
 
     def lost(self, samples: Collection[TopicAndPartition]) -> dict[TopicAndPartition, Values]:
-        """The partitions that were sampled before and are not now, with their last written
-        values."""
+        """The partitions that were sampled before and not now, with their last written values."""
         return {
             key: values
             for key in sorted(self._written.keys() - set(samples))

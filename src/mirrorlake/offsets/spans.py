@@ -32,8 +32,7 @@ class Span(NamedTuple):
 
 
 class CountError(ValueError):
-    """Raised when a reader gave another number of records than there are; `first` and `last` are
-    offsets, inclusive."""
+    """Raised when a reader gave too many or few records of offsets `first` to `last`, inclusive."""
 
     def __init__(self, span: Span, count: int) -> None:
         super().__init__(
@@ -102,8 +101,7 @@ def outside(spans: Sequence[Span], first: int, last: int) -> list[tuple[int, int
 def narrowed(
     spans: Sequence[Span], first: int, last: int, counts: Sequence[int]
 ) -> tuple[Span, ...]:
-    """The parts of spans within `first` to `last`; `counts` are the numbers of their records that
-    lie `outside`."""
+    """The parts of spans within `first` to `last`; `counts`: their records `outside`."""
     inside = [Span(max(first, one.first), min(last, one.last), one.record_count) for one in spans]
     for (start, _), count in zip(outside(spans, first, last), counts, strict=True):
         at = 0 if start < first else -1

@@ -44,8 +44,7 @@ class StageIndex:
         removed: Collection[str],
         version: int,
     ) -> None:
-        """Follow the table: files that came, in their order, and files that went. Repeating a call
-        does no harm."""
+        """Follow the table: files that came, in order, and went. Repeated calls do no harm."""
         gone = {self._numbers.pop(path) for path in removed if path in self._numbers}
         if gone:
             self._drop(gone)

@@ -1,5 +1,4 @@
-"""Since when partitions with records that wait have not moved. Pure: times are seconds that the
-caller gives."""
+"""Since when partitions with waiting records stand still. Pure: times are the caller's seconds."""
 
 from collections.abc import Collection
 
@@ -20,8 +19,7 @@ class Stalls:
         self._stands: dict[PartitionGeneration, tuple[int, float, float]] = {}
 
     def seed(self, key: PartitionGeneration, produced: int, since: float, until: float) -> None:
-        """Take over from an earlier process that a partition stood at a position from `since` to
-        `until`."""
+        """Take over from an earlier process that a partition stood from `since` to `until`."""
         self._stands[key] = (produced, since, until)
 
     def keep(self, keys: Collection[PartitionGeneration]) -> None:

@@ -131,8 +131,7 @@ class BatchPlan:
 
 
 def shard_of(topic: str, partition: int, produce_tasks: int) -> int:
-    """The shard of a source partition: neighbouring partitions of a topic go to different
-    shards."""
+    """A source partition's shard: neighbouring partitions of a topic go to different shards."""
     return (zlib.crc32(topic.encode()) + partition) % produce_tasks
 
 
@@ -223,8 +222,7 @@ def _behind(floor: Floor, ranges: PartitionRanges, stopped: Container[int]) -> F
 
 
 class _PartitionTake:
-    """What a batch takes of one partition: from the next offset to read up to `last`, range by
-    range."""
+    """What a batch takes of a partition: from the next offset up to `last`, range by range."""
 
     def __init__(
         self,
@@ -251,8 +249,7 @@ class _PartitionTake:
         self._by_content = False
 
     def takes_up_to(self, last: int | None) -> bool:
-        """Take all up to an offset; None: take nothing yet. False if the stage has not reached
-        it."""
+        """Take all up to an offset; None: nothing yet. False if the stage has not reached it."""
         if last is None:
             return True
         self._by_content = True

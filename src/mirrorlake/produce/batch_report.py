@@ -39,8 +39,7 @@ class BatchReport:
 def latest_ms(
     result: pa.Table, is_heartbeats: Callable[[str], bool]
 ) -> tuple[int, int, int] | None:
-    """The highest percentiles of a batch's partitions, without those of heartbeats, which may
-    wait."""
+    """The highest percentiles of a batch's partitions but those of heartbeats, which may wait."""
     result = result.filter(
         pa.array([not is_heartbeats(topic) for topic in result["topic"].to_pylist()], pa.bool_())
     )

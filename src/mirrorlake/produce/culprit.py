@@ -67,8 +67,7 @@ def is_reason_known(results: Sequence[Delivery]) -> bool | None:
 
 
 def topic_denied(error: KafkaException, right: str) -> TopicDenied | None:
-    """The denial behind an error of a call that needs a right on some topics; None if it is
-    none."""
+    """The denial behind an error of a call that needs a right on topics; None if it is none."""
     cause = error.args[0]
     return TopicDenied(cause, right) if class_of(cause) is ErrorClass.TOPIC else None
 

@@ -1,5 +1,4 @@
-"""A chunk of records on its way to the target: handed to the producer, and mapped to its target
-offsets."""
+"""A chunk of records on its way to the target: handed to the producer, mapped to target offsets."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -78,8 +77,7 @@ def halves_of(chunks: list[Chunk]) -> tuple[list[Chunk], list[Chunk]]:
 def parts_of(
     chunks: Iterable[Chunk], first: int, last: int
 ) -> tuple[list[Chunk], list[Chunk], list[Chunk]]:
-    """The chunks of a partition below some source offsets, those from `first` to `last`, and those
-    above."""
+    """A partition's chunks below some source offsets, from `first` to `last`, and above."""
     parts: tuple[list[Chunk], list[Chunk], list[Chunk]] = ([], [], [])
     for chunk in chunks:
         start, end = (int(at) for at in np.searchsorted(chunk.offsets, [first, last + 1]))
@@ -209,8 +207,7 @@ def _are_alike(one: Chunk, other: Chunk) -> bool:
 
 
 def _joined(group: Sequence[Chunk]) -> pa.RecordBatch:
-    """The rows of chunks, one after another, with the columns that are sent. The rows of a single
-    chunk are not copied."""
+    """The rows of chunks in a row, with the columns that are sent; of one chunk not copied."""
     if len(group) == 1:
         return group[0].rows
     table = pa.Table.from_batches([chunk.rows for chunk in group])

@@ -43,8 +43,7 @@ class Hops:
 
 
 def as_records(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of a log, of the stage's files, or from Spark, as RECORDS: each names the fields within
-    lists in its own way."""
+    """Rows of a log, a file, or Spark as RECORDS: each names fields of lists its own way."""
     key, value = rows.column("key"), rows.column("value")
     columns = [rows.column("offset"), times_of(rows), key, value, headers_of(rows)]
     return pa.RecordBatch.from_arrays(
@@ -86,8 +85,7 @@ def encodings(batch: pa.RecordBatch, hops: Hops | None = None) -> pa.Array:
 
 
 def _headers(headers: pa.Array, hops: Hops | None) -> tuple[np.ndarray, pa.Array]:
-    """The header count of each record, and all headers; without those of provenance if the flow
-    adds or strips them."""
+    """Records' header counts, and all headers; without provenance if the flow adds or strips it."""
     flat = headers.flatten()
     counts = numbers_of(pc.fill_null(pc.list_value_length(headers), 0))
     if hops is not None and len(flat):

@@ -33,8 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 def newest_token(target: Target, topics: Collection[str]) -> int:
-    """The newest token that is noted in some target topics; 0 where there is none. Raises
-    KafkaException."""
+    """The newest token noted in some target topics; 0 if there is none. Raises KafkaException."""
     if not topics:
         return 0
     wanted = [TopicPartition(topic, 0) for topic in sorted(topics)]
@@ -108,8 +107,7 @@ def _consumer(target: Target, name: str) -> AbstractContextManager[Consumer]:
 
 
 def _answered(ask: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:
-    """The answer of a call, once the group has a coordinator: it is mostly a new group. Raises
-    KafkaException."""
+    """A call's answer, once its (mostly new) group has a coordinator. Raises KafkaException."""
     places: list[TopicPartition] = []
     for last in attempts(CALL_SECONDS, 0.2):
         try:
@@ -123,8 +121,7 @@ def _answered(ask: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:
 
 
 def _raise_for(places: Iterable[TopicPartition]) -> None:
-    """Raise the first error, except for topics that are gone: nothing writes to them, and their
-    tokens went with them."""
+    """Raise the first error, except for topics that are gone, and their tokens with them."""
     for place in places:
         if place.error is not None and place.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise KafkaException(place.error)

@@ -15,8 +15,7 @@ def chain_of(held: Sequence[FileRange]) -> list[int] | None:
 
 
 def in_order(chains: Sequence[Sequence[int]]) -> list[int] | None:
-    """One order of files in which each partition's own order holds, older files first; None if
-    there is none."""
+    """An order of files that keeps each partition's own, older first; None if there is none."""
     sorter: TopologicalSorter[int] = TopologicalSorter()
     for chain in chains:
         for file in chain:

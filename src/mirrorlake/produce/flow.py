@@ -100,8 +100,7 @@ class FlowProducer:
         transactional ids, so the task that has a partition now would not fence a task that outlived
         its driver.
 
-        Returns the flow's fencing token. A process that dies in between does it again: the lake
-        gets the new number last.
+        Returns the token. One that dies in between does it again: the lake gets the number last.
         """
         if not self.spec.transactional:
             return 0
@@ -119,8 +118,7 @@ class FlowProducer:
         return [target_of(self.spec, self._codecs, shard) for shard in range(count)]
 
     def floors(self) -> dict[TopicAndPartition, Floor]:
-        """Where the flow goes on, for every source partition of which it has mapped or skipped
-        records."""
+        """Where the flow goes on, for every partition of which it mapped or skipped records."""
         return dict(self._state.floors)
 
     @property
@@ -129,8 +127,7 @@ class FlowProducer:
         return self._map_writer.has_mapped
 
     def step(self) -> BatchReport | None:
-        """Produce the next batch; None when the stage holds nothing above the flow's progress.
-        Raises RecordsDeleted."""
+        """Produce the next batch; None without more records. Raises RecordsDeleted."""
         self._map_writer.check()
         return self._step(by_files=True)
 
@@ -192,8 +189,7 @@ class FlowProducer:
     def _book(
         self, plan: BatchPlan, version: int, reader: str, way: BatchWay, done: Reports
     ) -> BatchReport:
-        """Take over what tasks report. Nothing is known of a shard that failed: its next task asks
-        the target."""
+        """Take over what tasks report. A failed shard's next task asks the target."""
         result = table_of(done)
         complete = done.failure is None and bool(pc.all(result["complete"], min_count=0).as_py())
         self._state.advance(result)

@@ -15,8 +15,7 @@ PositionsBehind = Mapping[TopicAndPartition, tuple[int, str]]
 
 
 class MetadataFull(Exception):
-    """What was written since the map was last appended to no longer fits into the group's
-    metadata."""
+    """What was written since the last append to the map no longer fits into the metadata."""
 
 
 def metadata_of(plan: PartitionPlan, written: Sequence[Written]) -> str:

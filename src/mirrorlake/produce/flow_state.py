@@ -101,8 +101,7 @@ class Upcoming:
         self._left: Collection[TopicAndPartition] = ()
 
     def among(self, index: StageIndex, cluster: str) -> Collection[TopicAndPartition] | None:
-        """The partitions of a source cluster; None if all have to be considered, since the index
-        was built anew."""
+        """The partitions of a source cluster; None for all, where the index was built anew."""
         changes, self._changes = self._changes, index.changes
         if self._index is not None and self._index() is index:
             return index.changed_since(cluster, changes).union(self._left)

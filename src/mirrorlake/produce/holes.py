@@ -2,9 +2,8 @@
 flow got them, or that landing passed over because the existing flows began behind them (`start`).
 Pure.
 
-Offsets alone do not show a hole: a compacted topic, or a transactional producer, leaves gaps that
-nothing is missing from. So deletions and passed-over records are noted, and the stage shows whether
-they are gone.
+Offsets alone do not show a hole: a compacted topic, or a transactional producer, leaves gaps with
+nothing missing. Deletions and passed-over records are noted; the stage shows if they are gone.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -27,8 +26,7 @@ _NOT_NOTED: Mapping[str, datetime | None] = {}
 
 @dataclass(frozen=True)
 class Hole:
-    """Offsets of a generation of a partition, inclusive, within which the flow lacks all records
-    that there were."""
+    """Offsets of a partition's generation, inclusive, where the flow lacks all records."""
 
     topic: str
     partition: int

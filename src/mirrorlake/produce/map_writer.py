@@ -59,8 +59,7 @@ class MapWriter:
         self._active = False
 
     def add(self, result: pa.Table, batch_id: int, stage_version: int, way: BatchWay) -> None:
-        """Queue what the tasks of a batch reported, and where they ran. Raises the error of the
-        last append."""
+        """Queue what a batch's tasks reported, and where they ran. Raises an append's error."""
         now = datetime.now(timezone.utc)
         common = {"flow": self._flow, "batch_id": batch_id, "produced_at": now}
         rows = _with(map_rows(result), {**common, "stage_version": stage_version})
@@ -108,8 +107,7 @@ class MapWriter:
             self._begin_if_due()
 
     def drain(self) -> None:
-        """Append all waiting rows, and wait until the queue is empty. Raises the errors of the
-        appends."""
+        """Append all waiting rows; wait until the queue is empty. Raises the appends' errors."""
         self._wait()
         with self._lock:
             if self._queue:
@@ -158,8 +156,7 @@ class MapWriter:
 
 
 def map_rows(result: pa.Table) -> pa.Table:
-    """The rows of `offset_map` that tasks reported, without the columns that are the same for
-    all."""
+    """The rows of `offset_map` that tasks reported, without columns that are the same in all."""
     runs = pc.list_flatten(result["runs"])
     parents = pc.list_parent_indices(result["runs"])
     of_parent = {

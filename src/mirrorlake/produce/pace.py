@@ -1,5 +1,4 @@
-"""The size limit of a transaction: as much as the target takes in some seconds, measured on earlier
-ones. Pure."""
+"""A transaction's size limit: what the target takes in some seconds, by earlier ones. Pure."""
 
 #: How long a transaction should last at most, seconds: many times the cost of its end, and a small
 #: part of the broker's timeout.
@@ -33,8 +32,7 @@ class Pace:
             self._set(min(2 * self.limit, within_aim))
 
     def failed(self, size: int, seconds: float) -> None:
-        """Take in a transaction that was given up after `seconds`, when the target had `size` bytes
-        of it."""
+        """Take in a transaction given up after `seconds`, when the target had `size` bytes."""
         self._set(self.limit // 2)
         self.measured(size, seconds)
 

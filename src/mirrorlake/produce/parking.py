@@ -29,8 +29,7 @@ _CODEC = pa.Codec("lz4_raw")
 
 @dataclass(frozen=True)
 class RefusedRecord:
-    """A record that the target refused: `reason` is Kafka's name of the error, `byte_count` the
-    size of key and value."""
+    """A refused record: `reason` is Kafka's error name, `byte_count` the size of key and value."""
 
     offset: int
     reason: str
@@ -41,9 +40,8 @@ class RefusedRecord:
 class Search:
     """Looks for more refused records, in the rows of one partition behind the first one.
 
-    `rank` orders records by how likely they are to be refused for the same reason; those below
-    `bound` are not tried. A record that the target takes raises the bound, so a search that guesses
-    wrong ends soon.
+    `rank` orders records by how likely they are to be refused likewise; those below `bound` are not
+    tried. A record that the target takes raises the bound, so a wrong guess ends soon.
     """
 
     reason: str
@@ -54,8 +52,7 @@ class Search:
 
     @classmethod
     def like(cls, reason: str, record: pa.RecordBatch) -> "Search":
-        """A search for records like one that was refused for a reason of RECORD_REFUSALS; `record`
-        is its row."""
+        """A search for records like `record`, a row refused for a reason of RECORD_REFUSALS."""
         if reason in SIZE_REFUSALS:
             return cls(reason, _compressed, int(_compressed(record)[0]))
         if reason == "INVALID_TIMESTAMP":

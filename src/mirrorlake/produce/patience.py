@@ -1,5 +1,4 @@
-"""How long to wait for a target: its acknowledgements distinguish a slow one from one that is
-gone."""
+"""How long to wait for a target: acknowledgements tell a slow one from one that is gone."""
 
 import time
 

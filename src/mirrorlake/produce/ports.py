@@ -1,5 +1,4 @@
-"""The stage as the driver plans from it, a flow's (`lake/stage_index.py`) or a resend's
-(`resend/sender.py`)."""
+"""The stage to plan from: a flow's (`lake/stage_index.py`) or a resend's (`resend/sender.py`)."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -23,12 +22,10 @@ class Stage(Protocol):
     def is_its_files(self) -> bool: ...
 
     def reading(self) -> AbstractContextManager[StageIndex]:
-        """The index as of the newest commit, for the time of the block: nothing else changes it
-        meanwhile."""
+        """The index as of the newest commit; nothing else changes it during the block."""
 
     def forget(self) -> None:
         """Rebuild the index from the table: files that it names are gone."""
 
     def invalidate(self) -> None:
-        """Rebuild the index, unless it follows each commit exactly: the number of records read
-        differed from the index."""
+        """Rebuild the index, unless it follows each commit: another number of records was read."""

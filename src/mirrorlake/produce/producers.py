@@ -1,5 +1,4 @@
-"""Chooses the producer that brings records to the target: the native one or, if it cannot be used,
-confluent-kafka's own."""
+"""Chooses the producer: the native one or, if that cannot be used, confluent-kafka's own."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -18,8 +17,7 @@ logger = logging.getLogger(__name__)
 def new_producer(
     settings: Mapping[str, Any], throttle: Callable[[ThrottleEvent], None], group: Consumer
 ) -> RecordProducer:
-    """A producer with librdkafka's settings; `group` is a client of the group whose positions it
-    commits."""
+    """A producer with librdkafka's settings; `group` is a client of the group of its positions."""
     if usable("produced"):
         return Producer(settings, throttle, logger)
     return PythonProducer(settings, throttle, logger, group)

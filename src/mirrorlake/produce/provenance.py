@@ -20,8 +20,7 @@ HEADER = "mirrorlake-provenance"
 
 @dataclass(frozen=True)
 class Provenance:
-    """The cluster ids of a flow's ends. With `strip` the headers are taken off instead of added:
-    the last hop."""
+    """The cluster ids of a flow's ends. `strip` (the last hop) takes headers off, and adds none."""
 
     source_id: str
     target_id: str
@@ -60,8 +59,7 @@ def _is_any_marked(headers: pa.Array) -> bool:
 
 
 def came_from(headers: pa.Array, cluster_id: str) -> np.ndarray:
-    """For each row, whether one of its headers names this cluster as its origin. A header's name is
-    a text, or bytes."""
+    """For each row, whether a header, its name text or bytes, has this cluster as origin."""
     pairs, ours = pc.list_flatten(headers), {"key": HEADER.encode(), "value": cluster_id.encode()}
     columns = {name: pc.struct_field(pairs, name) for name in ours}
     marked = pc.and_(

@@ -2,8 +2,7 @@
 by a loop in C.
 
 Its target offsets follow from few acknowledgements: rows that were sent together get consecutive
-offsets unless another producer writes into the partition, so the first and the last one give them
-all.
+offsets unless another producer writes into the partition, so the first and last give them all.
 """
 
 import logging
@@ -36,8 +35,7 @@ Headers = list[tuple[str | bytes, bytes | None]]
 
 
 class PythonProducer:
-    """See `record_producer.RecordProducer`. `group` is a client of the group whose positions are
-    committed."""
+    """See `record_producer.RecordProducer`. `group` is a client of the positions' group."""
 
     def __init__(
         self,
@@ -60,24 +58,20 @@ class PythonProducer:
     def send_offsets_to_transaction(
         self, offsets: Mapping[TopicAndPartition, tuple[int, str]], group: str, seconds: float
     ) -> None:
-        """Commit positions of the group, with their metadata, in the transaction."""
         places = [TopicPartition(*place, *position) for place, position in offsets.items()]
         self._producer.send_offsets_to_transaction(
             places, self._group.consumer_group_metadata(), seconds
         )
 
     def commit_transaction(self, seconds: float) -> None:
-        """Commit the transaction."""
         self._producer.commit_transaction(seconds)
         if self._ask_each_for_now:
             self.ask_each = self._ask_each_for_now = False
 
     def failure(self) -> KafkaError | None:
-        """The error after which the open transaction can only be aborted; None if it can go on."""
         return failure_of(self._producer)
 
     def look_closer(self) -> None:
-        """Ask for the acknowledgement of each row until a transaction is committed."""
         if not self.ask_each:
             self.ask_each = self._ask_each_for_now = True
 
@@ -89,7 +83,6 @@ class PythonProducer:
         added: tuple[str, bytes] | None,
         removed: str | None,
     ) -> "list[PythonShipment]":
-        """Make rows of some partitions ready to be sent."""
         return [
             PythonShipment(
                 self,
@@ -106,7 +99,6 @@ class PythonProducer:
         ]
 
     def refresh(self, topic: str | None, seconds: float) -> None:
-        """Ask a broker for the metadata of a topic, or of all."""
         self._producer.list_topics(topic, timeout=seconds)
 
     def __len__(self) -> int:
@@ -147,12 +139,10 @@ class PythonShipment:
 
     @property
     def taken(self) -> int:
-        """How many rows were handed over."""
         return int(self._count - len(self._values))
 
     def send(self) -> None:
-        """Hand over the rows that were not taken yet. Most of a worker's time goes here, so the
-        loop runs in C."""
+        """Hand over rows not taken yet. Most of a worker's time goes here, so the loop is in C."""
         left = iter(self._values)
         try:
             deque(map(self._produce, repeat(self._topic), left, *self._columns), maxlen=0)
@@ -170,8 +160,7 @@ class PythonShipment:
         return self._codes
 
     def offsets(self) -> np.ndarray:
-        """The offset of each row. Raises OffsetsUnknown if they are not consecutive, and not all
-        were asked for."""
+        """Each row's offset. Raises OffsetsUnknown if not consecutive, and not all asked for."""
         if self._ask_each or bool(np.any(self._targets < 0)):
             return self._targets
         first, last = self._targets.tolist()

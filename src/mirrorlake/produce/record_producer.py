@@ -1,8 +1,6 @@
-"""What writing a shard needs of a producer: rows in, Kafka transactions out, and the target offset
-of every row.
+"""What a shard needs of a producer: rows in, transactions out, and each row's target offset.
 
-`native/producer.py` and `produce/python_producer.py` implement it; `produce/producers.py` chooses
-one.
+`native/producer.py` and `produce/python_producer.py` implement it; `produce/producers.py` chooses.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,13 +44,11 @@ class Shipment(Protocol):
         """The error code of each refused row, 0 for the others; None if none was refused."""
 
     def offsets(self) -> np.ndarray:
-        """The target's offset of each row, below 0 where it is not acknowledged. Raises
-        OffsetsUnknown."""
+        """Each row's target offset, below 0 if not acknowledged. Raises OffsetsUnknown."""
 
 
 class RecordProducer(Protocol):
-    """A producer of rows. Methods of `confluent_kafka.Producer` have the same names and errors
-    here."""
+    """A producer of rows. Methods of `confluent_kafka.Producer` keep their names and errors."""
 
     def init_transactions(self, seconds: float) -> None:
         """Fence the producer that had this `transactional.id`, and end its open transaction."""
@@ -72,12 +68,10 @@ class RecordProducer(Protocol):
         """Abort the transaction."""
 
     def failure(self) -> KafkaError | None:
-        """The first error after which the open transaction can only be aborted; None where there
-        was none."""
+        """The first error after which a transaction can only be aborted; None if there was none."""
 
     def look_closer(self) -> None:
-        """Ask for the outcome of each row until a transaction is committed: shipments are `exact`
-        then."""
+        """Ask for each row's outcome until a transaction commits: shipments are `exact` then."""
 
     def shipments(
         self,
@@ -98,8 +92,7 @@ class RecordProducer(Protocol):
         """Serve acknowledgements."""
 
     def refresh(self, topic: str | None, seconds: float) -> None:
-        """Ask a broker for a topic's metadata, or for any answer. Raises KafkaException if none
-        answers."""
+        """Ask a broker for a topic's metadata, or any answer. Raises KafkaException without one."""
 
     def __len__(self) -> int:
         """How many rows are not acknowledged."""

@@ -1,5 +1,4 @@
-"""The state of a produce task's partitions while it writes, and the table that it reports at the
-end."""
+"""The state of a produce task's partitions while it writes, and the table that it reports."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -147,9 +146,8 @@ def result_of(
     """One row of RESULT per partition. `complete` is false if rows of the shard were left for the
     next batch; the shard's first row has the counts of `ended`.
 
-    `reached` is the next source offset to read: everything below is at the target, or was left out
-    on purpose. `recovering` means that the target has more than was rebuilt: the next batch has to
-    ask for positions again.
+    `reached` is the next source offset to read: all below is at the target, or left out on purpose.
+    `recovering`: the target has more than was rebuilt; the next batch asks for positions again.
     """
     rows = [
         {"shard": shard, "worker": worker, "complete": complete, **_partition_row(state, complete)}

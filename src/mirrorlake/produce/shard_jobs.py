@@ -31,8 +31,7 @@ def target_of(spec: FlowSpec, codecs: Codecs, shard: int, fencing_token: int = 0
 
 
 def foreign_from(spec: FlowSpec, shard: ShardPlan) -> dict[TopicAndPartition, int]:
-    """The target offset from which on records may be the flow's own without being mapped, where
-    that is known."""
+    """The target offset from which on records may be the flow's own but unmapped, where known."""
     starts: dict[TopicAndPartition, int] = {}
     for plan in shard.partitions:
         key = plan.key

@@ -135,8 +135,7 @@ class ShardWriting:
         return all(self._commit(part) for part in parts if part)
 
     def _write_around(self, chunks: list[Chunk], refusal: TargetRefused) -> bool:
-        """Write what the target does take: the other partitions, and the rows in front of the
-        refused record."""
+        """Write what the target takes: other partitions, and rows before the refused record."""
         key = refusal.topic_partition
         mine = [chunk for chunk in chunks if chunk.plan.key == key]
         others = [chunk for chunk in chunks if chunk.plan.key != key]

@@ -156,8 +156,7 @@ def batch_rows(file: pq.ParquetFile, groups: Sequence[int]) -> int:
 
 
 def open_file(uri: str, storage: Mapping[str, str] | None) -> pq.ParquetFile:
-    """Open a file of the stage. Raises FilesUnreadable, or FileNotFoundError if only this file is
-    gone."""
+    """Open a file of the stage. Raises FilesUnreadable; FileNotFoundError if only this is gone."""
     try:
         return open_parquet(uri, _CODED, storage)
     except FileNotFoundError:
@@ -184,8 +183,7 @@ def _coded(column: pa.Array) -> pa.DictionaryArray:
 def may_hold(
     file: pq.ParquetFile, group: int, plans: Mapping[TopicAndPartition, PartitionPlan]
 ) -> bool:
-    """Whether a row group, by its statistics, may hold one of the wanted partitions within its
-    range of offsets."""
+    """Whether a row group may, by its statistics, hold a wanted partition within its offsets."""
     metadata = file.metadata.row_group(group)
     bounds: dict[str, tuple[object, object]] = {}
     for index in range(metadata.num_columns):

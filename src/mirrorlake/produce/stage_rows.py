@@ -58,16 +58,14 @@ def rows_within(
 
 
 def rows_at(rows: DataFrame, places: DataFrame) -> DataFrame:
-    """Those of some rows of `records` that stand at places: topic, partition, generation and
-    offset."""
+    """The rows of `records` that stand at places: topic, partition, generation and offset."""
     named = places.toDF(*(f"at_{name}" for name in places.columns))
     same = [F.col(name) == F.col(f"at_{name}") for name in ("topic", "partition", "offset")]
     return rows.join(named, [*same, generation() == F.col("at_generation")], "left_semi")
 
 
 def without_noted(lake: Lake, source_cluster: str, rows: DataFrame) -> DataFrame:
-    """Some rows of `records` of a cluster, without those that a call of `forget` has noted and not
-    deleted yet."""
+    """A cluster's rows of `records`, without those that `forget` has noted and not deleted yet."""
     noted = lake.table("forgotten").where(
         (F.col("source_cluster") == source_cluster) & F.col("deleted_at").isNull()
     )

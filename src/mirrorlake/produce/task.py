@@ -63,8 +63,7 @@ class ShardJob:
 
 
 def produce_shards(work: Work[ShardJob]) -> Iterator[pa.RecordBatch]:
-    """The task: writes shards, and gives rows of RESULT. Without rows from Spark it reads the
-    stage's files itself."""
+    """Writes shards; gives rows of RESULT. Without rows from Spark it reads the stage's files."""
     for job, batches in work:
         rows = read_shard(job.plan, job.skipped) if batches is None else _planned(job, batches)
         yield produce_shard(job, rows)
@@ -76,8 +75,7 @@ def _planned(job: ShardJob, batches: Iterable[pa.RecordBatch]) -> PlannedRows:
 
 
 def produce_shard(job: ShardJob, rows: PlannedRows) -> pa.RecordBatch:
-    """Write the rows of one shard, which are counted, and return one row of RESULT per
-    partition."""
+    """Write and count the rows of a shard; return one row of RESULT per partition."""
     try:
         writer = _writer(job)
         progress = _progress(job, writer)
@@ -102,8 +100,7 @@ def forget_writers(names: Iterable[str]) -> None:
 
 
 def _writer(job: ShardJob) -> ShardWriter:
-    """The shard's producer: the one that wrote it last, or a new one, which has fenced all
-    others."""
+    """The shard's producer: the one that wrote it last, or a new one, which fenced all others."""
     known = _writers.get(job.target.transactional_id)
     if (
         known is not None
@@ -188,8 +185,7 @@ def _is_left_behind(job: ShardJob, plan: PartitionPlan, metadata: CommittedMetad
 
 
 def _refuse_unknown(job: ShardJob, writer: ShardWriter, state: Progress) -> None:
-    """Stop a partition whose position the target has lost, while it holds records that may be the
-    flow's own."""
+    """Stop a partition whose position the target lost, while it may have records of the flow."""
     plan = state.plan
     start = job.foreign_from.get(plan.key)
     foreign = None if start is None else writer.first_record(plan.target_key, start)
@@ -207,7 +203,6 @@ def _refuse_unknown(job: ShardJob, writer: ShardWriter, state: Progress) -> None
 
 
 def _decoded(plan: PartitionPlan, metadata: str) -> CommittedMetadata:
-    """The metadata of a committed position."""
     try:
         return decode_metadata(metadata)
     except ValueError as error:

@@ -68,8 +68,7 @@ ANSWER_SECONDS = 5.0
 
 
 class TooSlow(Exception):
-    """The target does not take a transaction within the time that it may be open: try smaller
-    ones."""
+    """The target does not take a transaction while it may be open: try smaller ones."""
 
 
 class ShardWriter:
@@ -112,8 +111,7 @@ class ShardWriter:
             self._producer.init_transactions(CALL_SECONDS)
 
     def is_outgrown(self, partitions: int) -> bool:
-        """Whether another producer is better for the next batch, of so many partitions. To be asked
-        once a batch."""
+        """Whether another producer suits a batch of so many partitions better. Ask once a batch."""
         return self._breadth.is_outgrown(len(self.asked), partitions)
 
     def positions(self, keys: Sequence[TopicAndPartition]) -> Mapping[TopicAndPartition, Committed]:

@@ -1,2 +1,1 @@
-"""Sending again what the stage holds, outside of flows: replays by a predicate, restores of whole
-topics."""
+"""Sends again what the stage holds, outside of flows: replays by predicate, restores of topics."""

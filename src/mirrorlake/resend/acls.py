@@ -1,5 +1,4 @@
-"""ACLs of restored topics: those that applied to their topics at the source, by the lake, and no
-wider."""
+"""ACLs of restored topics: those that applied at the source, by the lake, and no wider."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

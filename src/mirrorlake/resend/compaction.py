@@ -25,8 +25,7 @@ class Compaction:
     null (a tombstone) leaves none; all records without a key are left."""
 
     def __init__(self, lake: Lake, ranges: Sequence[StagedRange], folder: Path) -> None:
-        """`folder` is where the coordinates are written down: one that the workers of the session
-        reach."""
+        """`folder` is where the coordinates are written: one that the session's workers reach."""
         self._lake, self._ranges, self._folder = lake, ranges, folder
 
     def counts(self) -> dict[PartitionGeneration, int]:

@@ -1,5 +1,4 @@
-"""Configs of restored topics: those set on them at the source, except those that would delete
-restored records. Pure."""
+"""Configs of restored topics: those of the source, but none that deletes restored records. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,8 +28,7 @@ class ConfigsPlanned:
 
 @dataclass(frozen=True)
 class Restored:
-    """A restored topic, as its cluster describes it, and the time of its oldest record, ms (None:
-    it has none)."""
+    """A restored topic, as described, and its oldest record's time, ms (None: none)."""
 
     target_topic: str
     configs: TopicConfigs

@@ -103,8 +103,7 @@ class RestoredGenerations:
 def ranges_below(
     source: str, staged: StagedRanges, begun: Iterable[Begun], ends: GenerationEnds
 ) -> dict[str, list[StagedRange]]:
-    """The ranges of each staged topic to restore. Their record counts are estimates where a range
-    ends inside a file's."""
+    """The ranges of each staged topic to restore; counts within a file's are estimates."""
     generations: dict[str, _Generations] = defaultdict(_Generations)
     for beginning in begun:
         if beginning.partition is None:
@@ -138,8 +137,7 @@ def ranges_below(
 
 
 def _cut_by_next(ends: Mapping[int, int], own: Mapping[int, int]) -> dict[int, int]:
-    """The end of each generation of a partition, none behind the start of the partition's own next
-    one."""
+    """The end of each generation of a partition, none behind the start of its next own one."""
     cut_ends = dict(ends)
     for generation in own.keys() & ends.keys():
         for before in [older for older in cut_ends if older < generation]:
@@ -150,8 +148,7 @@ def _cut_by_next(ends: Mapping[int, int], own: Mapping[int, int]) -> dict[int, i
 def _of_partition(
     ranges: PartitionRanges, base: int, ends: Mapping[int, int]
 ) -> list[tuple[int, int, int, int]]:
-    """(generation, first, last, record count) of a partition from generation `base` on, below its
-    ends."""
+    """(generation, first, last, record count) of a partition from `base` on, below its ends."""
     wanted = {number: (0, end - 1) for number, end in ends.items() if number >= base and end > 0}
     inside = ranges.bounded(wanted)
     by_generation: dict[int, tuple[int, int, int, int]] = {}

@@ -66,8 +66,7 @@ class Extras:
         what: Collection[str],
         until_ms: int,
     ) -> None:
-        """`naming` has the source, and names its topics at `target`; `what` is some of ALL, as of
-        `until_ms`."""
+        """`naming` names topics at `target`; `what` is some of ALL, as of `until_ms`."""
         self._lake, self._event_log = deployment.lake, deployment.event_log
         self._naming, self._what, self._until_ms = naming, frozenset(what), until_ms
         self._admin = deployment.connections.admin(target)
@@ -250,8 +249,7 @@ class Extras:
 
 
 def _begun(resend: Resend, there: Mapping[str, TopicInfo]) -> dict[TopicAndPartition, int]:
-    """Where each partition of the existing topics ended when a restore began; 0 for partitions that
-    were added since."""
+    """Where each partition of existing topics ended when a restore began; 0 if added since."""
     return {
         (part.target_topic, number): part.began[number] if number < len(part.began) else 0
         for part in resend.parts

@@ -43,8 +43,7 @@ def standings(
     """Where positions at the source lead in restored topics.
 
     Args:
-        positions: of the source; those in other topics, or in partitions that the restored topics
-            lack, are left out.
+        positions: of the source; those in partitions that no restored topic has are left out.
         names: restored topics by source topic.
         translated: positions by the restore's map.
         began: the log ends of the restored topics when the restore began: the positions of groups
@@ -83,8 +82,7 @@ def moved_before(history: Sequence[Change]) -> dict[str, str]:
 
 
 def plan_groups(admin: GroupAdmin, standings: Sequence[Standing]) -> GroupsPlanned:
-    """What to do about each position; queries the target, and changes nothing. Raises
-    ClusterUnreachable."""
+    """What to do about each position; only asks the target. Raises ClusterUnreachable."""
     goals, errors = target_groups(admin, {standing.checkpoint.group_id for standing in standings})
     return GroupsPlanned(tuple(plan_moves(standings, goals, errors, force=False)), goals)
 

@@ -1,5 +1,4 @@
-"""The staged records that a predicate picks, by Spark: how many, where, and in the form that is
-sent."""
+"""The staged records that a predicate picks, by Spark: how many, where, and as they are sent."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -79,8 +78,7 @@ class Matches:
         return kept
 
     def examples(self, count: int) -> list[dict[str, Any]]:
-        """The first records: partition, offset, timestamp (ms), and the beginnings of key and
-        value."""
+        """The first records: partition, offset, timestamp (ms), beginnings of key and value."""
         begins = (F.expr(f"substring({name}, 1, {SHOWN_BYTES})") for name in ("key", "value"))
         columns = (F.col("partition"), F.col("offset"), _stamped(), *begins)
         records = (
@@ -96,8 +94,7 @@ def _stamped() -> Column:
 
 
 def _collected(rows: DataFrame) -> list[Row]:
-    """Collect rows, few of them. Raises InputError if the predicate fails for a record, as a cast
-    may."""
+    """Collect few rows. Raises InputError if the predicate fails for a record, as a cast may."""
     try:
         return rows.collect()
     except SPARK_FAILURES as error:
@@ -105,8 +102,7 @@ def _collected(rows: DataFrame) -> list[Row]:
 
 
 def of_replay(topic: str, where: str, replay: str) -> Selection:
-    """The records of a topic that a predicate picks, each with the headers of a replay behind its
-    own."""
+    """A topic's records that a predicate picks, each with a replay's headers behind its own."""
     # The predicate does not see records of other topics, for which it may fail.
     return lambda rows: _with_headers(rows.where(F.col("topic") == topic).where(where), replay)
 
@@ -114,8 +110,7 @@ def of_replay(topic: str, where: str, replay: str) -> Selection:
 def of_picked(
     spark: SparkSession, picked: Sequence[tuple[str, int, int, int]], replay: str
 ) -> Selection:
-    """Records by their places (topic, partition, generation, offset), each with the headers of a
-    replay behind its own."""
+    """Records by (topic, partition, generation, offset), with a replay's headers behind theirs."""
     columns = "topic string, partition int, generation int, offset bigint"
     places = F.broadcast(spark.createDataFrame(list(picked), columns))
     return lambda rows: _with_headers(rows_at(rows, places), replay)

@@ -1,9 +1,8 @@
 """A resend as `changes` has it before its first record: another call continues by that. Pure.
 
 A resend is produced like a flow, under a name that no flow of a topology file can have:
-`replay:<id>:east->west`. Behind the arrow is the cluster that it writes to, as with flows, so
-queries about a target find it; in front is not a cluster, so no query takes it for a flow that
-mirrors one.
+`replay:<id>:east->west`. Behind the arrow is its target, as with flows, so queries about a target
+find it; in front is no cluster, so no query takes it for a flow that mirrors one.
 """
 
 import json
@@ -30,10 +29,9 @@ class ResentTopic:
 
     `ranges` are the offsets (inclusive) within which the records lie, one range for each generation
     of a partition; their counts are of sent records. `began` are the log ends of the target's
-    partitions before the first record. `picked` are single records, if they are few and nothing
-    else identifies them. `topic_id` is Kafka's id of the target topic at the beginning; empty if
-    the cluster did not report it. `unproven`: a transaction of the source may be there in part
-    (`cut.Moment`).
+    partitions before the first record. `picked` are single records, if few and nothing else
+    identifies them. `topic_id` is Kafka's id of the target topic at the beginning; empty if not
+    reported. `unproven`: a transaction of the source may be there in part (`cut.Moment`).
     """
 
     topic: str
@@ -69,8 +67,7 @@ class Resend:
 
     @property
     def name(self) -> str:
-        """Its name in the place of a flow's: in the map, in `changes`, and in its group at the
-        target."""
+        """Its name in place of a flow's: in the map, in `changes`, in its group at the target."""
         return f"{self.kind}:{self.id}:{self.source}->{self.target}"
 
     @property
@@ -132,8 +129,7 @@ def _part_document(part: ResentTopic) -> dict[str, Any]:
 
 
 def read_notes(rows: Iterable[Mapping[str, Any]]) -> list[Resend]:
-    """Resends from their rows of `changes`: `flow`, `resource` and `after`. Raises LakeError for a
-    row that cannot be read."""
+    """Resends by `flow`, `resource` and `after` of `changes`. Raises LakeError."""
     parts: dict[str, list[tuple[ResentTopic, Mapping[str, Any]]]] = defaultdict(list)
     for row in rows:
         try:

@@ -1,8 +1,7 @@
 """Whether a predicate always picks the same records. Pure.
 
-A replay that is continued after a kill evaluates it again, and knows sent records by their offsets:
-a different answer would write a record twice, or leave one out. So whatever may change its answer
-is refused, by name.
+A replay continued after a kill evaluates it again, and knows sent records by offset: a different
+answer would write a record twice, or leave one out. So what may change it is refused, by name.
 """
 
 import re

@@ -1,5 +1,4 @@
-"""A replay: staged records of a topic that a predicate picks, sent to another topic, or to the same
-one again."""
+"""A replay: staged records that a predicate picks, sent to another topic, or the same again."""
 
 import hashlib
 import threading
@@ -48,8 +47,7 @@ class ReplayRequest:
 
     @property
     def request(self) -> dict[str, Any]:
-        """What identifies the same replay, as it is noted. `PrivateWords` identifies predicates of
-        private ones."""
+        """What identifies a replay, as noted; `PrivateWords` identifies private predicates."""
         where = None if self.private else self.where
         return {"topic": self.topic, "where": where, "to": self.to, "max_records": self.max_records}
 
@@ -63,8 +61,7 @@ class Replay:
         self._words = PrivateWords(self._lake.checkpoints)
 
     def plan(self, examples: int = 0) -> PlannedResend:
-        """What would be sent, with the first records as examples. Raises InputError for a replay
-        that is not possible."""
+        """What would be sent, with first records as examples. Raises InputError if impossible."""
         asked, steps = self._asked, self._steps
         topics.check_name(asked.to)
         check_predicate(asked.where, builtin_functions(self._lake.spark))
@@ -87,8 +84,7 @@ class Replay:
         return PlannedResend(resend, makes, False, known, matches.examples(shown) if shown else [])
 
     def _known(self) -> Resend | None:
-        """The same replay if it has begun and not ended. Raises InputError if that cannot be
-        known."""
+        """The same replay if it has begun and not ended. Raises InputError if unknown."""
         begun = self._steps.find_all("replay", self._asked.source, self._asked.request)
         if self._asked.private:
             return self._words.same(begun, self._asked.where, self._asked.start_over)
@@ -126,8 +122,7 @@ class Replay:
         report: Callable[[BatchReport], None],
         on_sent: OnSent,
     ) -> tuple[PlannedResend, SendOutcome]:
-        """Send; continue where a kill ended the same replay. Raises InputError, LeaseTaken,
-        ReplicationError."""
+        """Send, or continue a killed replay. Raises InputError, LeaseTaken, ReplicationError."""
         asked = self._asked
         with Lease(self._lake, f"replay of {asked.topic} to {asked.to} on {asked.target}"):
             planned = self.plan()

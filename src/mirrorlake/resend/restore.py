@@ -1,5 +1,4 @@
-"""A restore: writes topics as the stage has them, or had them below a cut, to a cluster where they
-are empty or missing."""
+"""A restore: writes topics, as staged or staged below a cut, where they are empty or missing."""
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -103,8 +102,7 @@ class Restore:
     def _heartbeats(
         self, topics: Collection[str], staged: Mapping[str, Mapping[int, PartitionRanges]]
     ) -> frozenset[str]:
-        """Which of these topics hold heartbeats, by the first staged record of each of their
-        partitions."""
+        """Which of these topics hold heartbeats, by the first staged record of each partition."""
         named = {name for name in topics if may_be_heartbeats(name)}
         firsts = [
             (name, partition, first.first, first.generation)
@@ -121,8 +119,7 @@ class Restore:
         )
 
     def _wants(self, topic: str, heartbeats: Collection[str]) -> bool:
-        """Whether a topic is requested, and is not internal: ours and Kafka's own are made by those
-        that need them."""
+        """Whether a topic is requested, and not internal: those are made by what needs them."""
         own = topic in heartbeats or self._naming.is_internal(topic)
         return not own and matches_any(self._asked.topics, topic)
 
@@ -271,8 +268,7 @@ class Restore:
         report: Callable[[BatchReport], None],
         on_sent: OnSent,
     ) -> tuple[PlannedResend, SendOutcome]:
-        """Send; continue where a kill ended the same restore. Raises InputError, LeaseTaken,
-        ReplicationError."""
+        """Send, or continue a killed restore. Raises InputError, LeaseTaken, ReplicationError."""
         with Lease(self._lake, f"restore to {self._asked.target}"):
             planned = self.plan(cut)
             rest = self._carry_out_extras

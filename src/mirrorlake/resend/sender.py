@@ -2,8 +2,7 @@
 process is killed.
 
 `produce/flow.py` does all of that. A resend differs in that the stage has bounds, so there is an
-end; that a selection may pick records; and that no row goes to `latency`, which is about records on
-their way from a source.
+end; a selection may pick records; and no row goes to `latency`, which is of a source's records.
 """
 
 import logging
@@ -95,8 +94,7 @@ class ResendMap(LakeMap):
     """A flow's part of the map, without rows in `latency`.
 
     Records of a parked replay that the target refuses are noted in `parked` under the replay's own
-    name, before anything behind them is sent: after a kill, the next process leaves out the same
-    records.
+    name, before anything behind is sent: after a kill, the next process leaves out the same.
     """
 
     def append_latency(self, rows: pa.Table, batch_id: int) -> None:
@@ -258,7 +256,6 @@ class Sender:
 
 
 def batch_size(rate: int, resend: Resend) -> int:
-    """About how many staged records contain a second's worth of selected ones, if these are spread
-    evenly."""
+    """About how many staged records have a second's worth of selected ones, if spread evenly."""
     staged = sum(staged_range.last - staged_range.first + 1 for staged_range in resend.ranges)
     return min(BATCH_RECORDS, max(rate, rate * staged // max(1, resend.records)))

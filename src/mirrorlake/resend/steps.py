@@ -48,8 +48,7 @@ class Steps:
         self.admin = deployment.connections.admin(target)
 
     def find(self, kind: Kind, source: str, request: Mapping[str, Any]) -> Resend | None:
-        """The oldest resend with the same request that has begun and not ended; None if there is
-        none."""
+        """The oldest resend of the same request that has begun and not ended; None without one."""
         return next(iter(self.find_all(kind, source, request)), None)
 
     def find_all(self, kind: Kind, source: str, request: Mapping[str, Any]) -> list[Resend]:
@@ -108,8 +107,7 @@ class Steps:
         return mapped
 
     def _check_still_there(self, resend: Resend) -> None:
-        """Raise if sent records are not there, or the cluster does not report it; the next call
-        checks again."""
+        """Raise if records are not there, or that is not reported. Later calls check again."""
         mapped = self._check_targets(resend)
         answers = self.admin.end_offsets(mapped.keys(), committed=False, skip_silent=True)
         for topic, partition in sorted(mapped.keys() - answers.keys()):

@@ -9,8 +9,7 @@ _KINDS: tuple[Kind, ...] = ("replay", "restore")
 
 
 def waiting_resends(lake: Lake) -> list[ConsumingFlow]:
-    """All of them, as readers of the stage. A given-up one was replaced by another
-    (`--start-over`)."""
+    """All, as readers of the stage. A given-up one was replaced (`--start-over`)."""
     begun = [resend for kind in _KINDS for resend in read_notes(lake.ask("resends", kind=kind))]
     return [_reader(lake, resend) for resend in begun]
 

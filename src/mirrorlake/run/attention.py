@@ -1,5 +1,4 @@
-"""The part of a status that a person reads first: the state of each flow in a word, and what needs
-attention. Pure."""
+"""What a person reads first of a status: flows' states in a word, what needs attention. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -81,8 +80,7 @@ def _incident(row: AnswerRow) -> str:
 
 
 def what_helps(incident: AnswerRow) -> str:
-    """What to do about an open incident: the command that decides it, or the remedy if no decision
-    ends it."""
+    """What to do about an open incident: the command that decides it, or the remedy."""
     return no_decision(incident["kind"]) or f"decide by: {resolving(incident)}"
 
 

@@ -78,8 +78,7 @@ class ControlIncidents:
         return self._open
 
     def _quietly(self, work: Callable[[], None], task: str) -> None:
-        """Call `work`; if the lake does not take its rows now, control goes on, and the next turn
-        reports again."""
+        """Call `work`; if the lake does not take its rows, go on; the next turn reports again."""
         try:
             work()
         except Exception as error:  # noqa: BLE001 - the task itself may be well

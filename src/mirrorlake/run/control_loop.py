@@ -191,8 +191,7 @@ class ControlLoop:
             self._moved_since = None
 
     def run_once(self) -> None:
-        """Do every task one time, and those that failed once more. No heartbeats: no flow would
-        mirror them any more."""
+        """Do every task, and failed ones once more. No heartbeats: no flow would mirror them."""
         self._incidents.not_done([*(task.name for task in self._tasks), SAMPLES])
         self._do_all([task for task in self._tasks if task.once])
 
@@ -254,8 +253,7 @@ class ControlLoop:
 
 
 def _check_alike(what: str, refused: Sequence[str]) -> None:
-    """Raise ReplicationError if some configs or ACLs are not as at the source; `refused` are the
-    reasons, one for each."""
+    """Raise ReplicationError if configs or ACLs are not as at the source; `refused` says why."""
     if refused:
         raise ReplicationError(
             f"{len(refused)} {what} of the target are not as at the source; the first reason: "
@@ -266,8 +264,7 @@ def _check_alike(what: str, refused: Sequence[str]) -> None:
 def beat_once(
     flow: ResolvedFlow, connections: Connections, event_log: EventLog
 ) -> ReplicationError | None:
-    """Write one heartbeat of a flow, in a run with `--once`, by at most two attempts; return the
-    error that operators see."""
+    """Write a flow's heartbeat, with `--once`, in two attempts; return the error to show."""
     if not flow.settings.emit_heartbeats_enabled:
         return None
     news = ControlIncidents(flow.name, event_log)

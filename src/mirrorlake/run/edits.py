@@ -1,5 +1,4 @@
-"""Edits of the topology file of a running replicator: put in force, or reported with the reason why
-they are not."""
+"""Edits of a running replicator's topology file: put in force, or reported with the reason."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -80,8 +79,7 @@ class Edits:
     def _not_in_force(
         self, flows: Sequence[ResolvedFlow], error: BaseException, later: str
     ) -> None:
-        """Report that the file's content is not in force: once in the log, and as an incident for
-        as long as that is so."""
+        """Report that the file is not in force: once in the log, and as an incident meanwhile."""
         path = self._watch.path
         problem = as_mirrorlake_error(error, f"the edit of {path}")
         is_news = not self._watch.again
@@ -108,8 +106,7 @@ class Edits:
 def wanted_flows(
     topology: Topology, before: Topology, chosen: tuple[str, ...] | None
 ) -> list[ResolvedFlow]:
-    """The flows that an edit wants to run. Raises TopologyError for a change that needs a new
-    start."""
+    """The flows that an edit wants. Raises TopologyError for a change that needs a new start."""
     for block in ("lake", "availability", "metrics", "tracking"):
         if getattr(topology, block) != getattr(before, block):
             raise TopologyError(f"{block} cannot be changed while running: stop and start again")

@@ -1,5 +1,4 @@
-"""The first start of a flow: the offsets from which it mirrors what is there then (`start`), noted
-before anything is read."""
+"""A flow's first start: from where it mirrors what is there (`start`), noted before reading."""
 
 import logging
 from collections.abc import Collection, Mapping

@@ -97,8 +97,7 @@ def provenance_of(flow: ResolvedFlow, deployment: Deployment) -> Provenance | No
 
 
 def _cluster_ids(flow: ResolvedFlow, deployment: Deployment) -> dict[str, str]:
-    """The ids of both clusters by alias; for a source that cannot be asked, the id that the lake
-    knows."""
+    """Both clusters' ids by alias; for a source that cannot be asked, the one the lake knows."""
     source, target, connections = flow.source, flow.target, deployment.connections
     try:
         return connections.identify([target, source])

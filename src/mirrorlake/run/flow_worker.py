@@ -1,7 +1,6 @@
 """Producing one flow: keeps its producer going, around partitions that wait for an operator.
 
-One thread per flow, so that a slow or unreachable target holds up no other; one process at a time,
-by a lease.
+One thread per flow: a slow target holds up no other; one process at a time, by a lease.
 """
 
 import logging
@@ -102,18 +101,15 @@ class FlowWorker:
 
     @property
     def error(self) -> MirrorlakeError | None:
-        """The error that ended the flow, or else the first one that waits for an operator's
-        decision."""
+        """The error that ended the flow, else the first that waits for an operator's decision."""
         return self.thread.error or self._stopped.error
 
     def snapshot(self) -> Snapshot | None:
-        """The flow's positions after its next poll, or at its end; None if no poll completes in
-        time."""
+        """The flow's positions after its next poll, or end; None if no poll completes in time."""
         ended = self.thread.ended.is_set()
         return self._snapshots.last if ended else self._snapshots.next(SNAPSHOT_SECONDS)
 
     def reached(self, keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, Reached] | None:
-        """How far the flow has come in partitions; None if no poll completes in time."""
         snapshot = self.snapshot()
         if snapshot is None:
             return None
@@ -130,32 +126,24 @@ class FlowWorker:
         }
 
     def mirrors(self, topic: str) -> bool:
-        """Whether the flow selects a source topic, even one that is paused or refused."""
         return self.targets.selection.selects(topic)
 
     def refuses(self, topic: str) -> bool:
-        """Whether a topic must not be mirrored, or its mirror could not bear its name."""
         return self.targets.remote_topic(topic) is None
 
     def losses(self) -> int:
-        """How many times records that the target had lost were taken out of the map."""
         return self._losses
 
     def passes_over(self) -> int:
-        """How many times the flow began anew, or parked records."""
         return self._passes_over
 
     def other_logs(self) -> OtherLogs:
-        """The logs at the source that are not the mirrored ones, and wait for an operator or were
-        stopped by one."""
         return self._event_log.incidents.other_logs(self.flow.name)
 
     def generation(self, key: TopicAndPartition) -> int:
-        """The generation of its topic in which a partition is landed now."""
         return self._landing.generations().generation(key)
 
     def generations(self) -> CurrentGenerations:
-        """The generations in which topics and partitions are landed now."""
         return self._landing.generations()
 
     def _turn(self) -> float | None:
@@ -282,14 +270,12 @@ class FlowWorker:
         return self._connections.topology.clusters[self.flow.source].landing.small_batch_records
 
     def refresh_topics(self) -> None:
-        """Follow the source's topics. Those whose target topic is made only now are produced from
-        the map's end."""
+        """Follow the source's topics. If a target topic is made only now, begin at the map end."""
         self.targets.refresh(begins=False)
         self._begin_anew_if_different()
 
     def check_targets(self) -> None:
-        """Notice target topics that are gone or were made again, and what an operator decided about
-        them."""
+        """Notice target topics that are gone or made again, and what was decided about them."""
         self.targets.check()
         self._begin_anew_if_different()
 
@@ -306,13 +292,10 @@ class FlowWorker:
         self._again.set()
 
     def target_generation(self, topic: str) -> int | None:
-        """The target topic's generation that a source topic is produced to; None if that one is
-        over and no other has begun."""
         return self.targets.target_generation(topic)
 
     def check_refused(self) -> None:
-        """Close incidents of refused records that the target has taken since, and go on where an
-        operator decided so."""
+        """Close incidents of refused records taken since, and go on where so decided."""
         self._stopped.check(self._snapshots.last)
 
     def _spec(self, decided: Decided, clients: tuple[Settings, Settings]) -> FlowSpec:

@@ -62,8 +62,7 @@ class _Wanted:
 
 
 class _Setback(NamedTuple):
-    """How many times in a row a flow did not come to run, and when it begins again, by
-    time.monotonic()."""
+    """How often in a row a flow did not come to run; when it begins again, by time.monotonic()."""
 
     times: int
     until: float

@@ -49,8 +49,7 @@ def worker_topic(
     alias: str,
     made: Callable[[str, TopicInfo], object] = lambda _alias, _topic: None,
 ) -> InternalTopic:
-    """The topic that members of a cluster's groups read; `made` is called if it had to be
-    created."""
+    """The topic that members of a cluster's groups read; `made` is called if it was created."""
     admin, producer = connections.admin(alias), connections.live(alias, "producer")
     return InternalTopic(admin, producer, TOPIC, None, made)
 
@@ -104,8 +103,7 @@ class GroupLease:
 
     @property
     def held(self) -> bool:
-        """Whether this process is the one that works, as far as Kafka has confirmed within a
-        session."""
+        """Whether this process works, as far as Kafka has confirmed within a session."""
         member = self._member
         return member is not None and member.works
 

@@ -62,8 +62,7 @@ class GroupMember:
 
     @property
     def works(self) -> bool:
-        """Whether this process is the one that works, as far as Kafka has confirmed within a
-        session."""
+        """Whether this process works, as far as Kafka has confirmed within a session."""
         with self._lock:
             return self._membership.works(now())
 
@@ -74,8 +73,7 @@ class GroupMember:
             return self._membership.joined and not self._membership.has_partition
 
     def poll(self) -> None:
-        """Poll the group. Raises KafkaException for an error that only another client, or an
-        operator, can remedy."""
+        """Poll the group. Raises KafkaException for what only a new client or an operator mends."""
         message = self._consumer.poll(POLL_SECONDS)
         with self._lock:
             self._membership.polled(now())
@@ -91,8 +89,7 @@ class GroupMember:
             self._confirm(tenure)
 
     def worker(self) -> Process | None:
-        """The process that last committed that it works, this one or another; None if that is not
-        known."""
+        """The process that last committed that it works, this one or another; None if unknown."""
         try:
             (place,) = self._consumer.committed([TopicPartition(TOPIC, PARTITION)], CALL_SECONDS)
         except KafkaException as error:

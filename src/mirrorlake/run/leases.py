@@ -76,8 +76,7 @@ class Leases:
 
     @property
     def are_settled(self) -> bool:
-        """Whether the holder is known of each lease that Kafka keeps, or this process does not ask
-        for it yet."""
+        """Whether each lease that Kafka keeps has a known holder, or is not asked for yet."""
         return all(lease.is_settled for lease in list(self._kept.values()))
 
     @property
@@ -105,8 +104,7 @@ class Leases:
         return self._member(work_of_landing(alias), group, alias, flows)
 
     def give_up(self, what: str) -> None:
-        """Leave the group of `flow A->B`, or of `landing of cluster A`, if this process is in
-        it."""
+        """Leave the group of `flow A->B`, or `landing of cluster A`, if this process is in it."""
         lease = self._kept.pop(what, None)
         if lease is not None:
             lease.leave()
@@ -124,8 +122,7 @@ class Leases:
         side_by_side(leave, threads.keys(), len(threads))
 
     def is_deserted(self, flow: str) -> bool:
-        """Whether no process runs a flow, or stands by for it, now that this one does not. False if
-        that is not known."""
+        """Whether no process runs a flow or stands by, this one aside. False if unknown."""
         try:
             if not self.by_kafka:
                 return Lease(self._lake, work_of_flow(flow)).lock.holder() is None

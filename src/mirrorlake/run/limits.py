@@ -71,8 +71,7 @@ def limits_of(admin: ClusterAdmin, topics: Collection[str]) -> dict[str, Hashabl
 def _request_bytes(
     connections: Connections, flow: ResolvedFlow, limits: list[SizeLimit]
 ) -> int | None:
-    """How large a request the target's brokers take; asked only if records come near Kafka's
-    default limit."""
+    """How large a request a target takes; asked only if records come near Kafka's default limit."""
     if all(limit.source < _NEAR for limit in limits):
         return None
     value = broker_config(connections.admin(flow.target), "socket.request.max.bytes")

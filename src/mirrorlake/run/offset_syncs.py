@@ -61,8 +61,7 @@ class OffsetSyncs:
 
 
 def syncs_of(rows: Iterable[Mapping[str, Any]], firsts: bool) -> list[OffsetSync]:
-    """The pairs of the newest generation of each partition, in order; with `firsts` also the first
-    ones."""
+    """The pairs of each partition's newest generation, in order; with `firsts` also the first."""
     newest: dict[TopicAndPartition, Mapping[str, Any]] = {}
     for row in rows:
         key = (row["topic"], row["partition"])

@@ -19,9 +19,8 @@ LOOK_SECONDS = 2.0
 def run_by_other_process(lake: Lake, flows: Sequence[str]) -> str | None:
     """The first of some flows that a process other than this one runs now; None if there is none.
 
-    To be called before this process runs them. Returns at once for flows that ended in order, that
-    `run --once` ran, or that no process has run of late; else once it is clear whether new samples
-    come.
+    To be called before this process runs them. Returns at once for flows that ended in order, `run
+    --once` ran, or no process has run of late; else once it is clear whether new samples come.
     """
     modes = {row["flow"]: row["mode"] for row in lake.ask_table("objectives")}
     watched: dict[str, Presence] = {}

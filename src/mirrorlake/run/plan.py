@@ -1,5 +1,4 @@
-"""Everything that would be done, as one document: what `mirrorlake plan` shows. Changes nothing,
-and needs no lake."""
+"""All that would be done, as one document: `mirrorlake plan`. Changes nothing, needs no lake."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,5 +1,4 @@
-"""The consumer groups in a flow's plan: those that it would make checkpoints of, and those that it
-leaves out."""
+"""The groups in a flow's plan: those that would get checkpoints, and those left out."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -20,8 +20,7 @@ class Staged(Protocol):
     def waiting(
         self, flow: str, alias: str, topics: Collection[str]
     ) -> tuple[int | None, int | None]:
-        """How many records of topics are staged and not yet at the flow's target, and their
-        bytes."""
+        """How many records of topics are staged and not yet at the target, and their bytes."""
 
 
 class NothingStaged:

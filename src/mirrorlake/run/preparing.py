@@ -1,5 +1,4 @@
-"""Prepares the session of a process that stands by for a take-over: what a session does for the
-first time takes seconds."""
+"""Prepares a standby's session for a take-over: what it does for the first time takes seconds."""
 
 import logging
 import threading
@@ -18,8 +17,7 @@ PAUSES = (5.0, 30.0, 120.0)
 
 
 class TakeOver:
-    """Prepares the session as soon as this process stands by. For the thread of a replicator;
-    `unsettled` for any."""
+    """Prepares a session once this process stands by. For one thread; `unsettled` for any."""
 
     def __init__(self, lake: Lake, leases: Leases, stopping: threading.Event) -> None:
         self._lake, self._leases, self._stopping = lake, leases, stopping

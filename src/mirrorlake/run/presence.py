@@ -33,8 +33,7 @@ class Presence:
         self._may_run = mode == "continuous" and recent
 
     def runs(self, newest: datetime | None, at: float) -> bool | None:
-        """Whether a process runs the flow, by the newest sample now; None while that is not known
-        yet."""
+        """Whether a process runs the flow, by the newest sample; None while that is unknown."""
         if not self._may_run:
             return False
         if newest != self._newest:

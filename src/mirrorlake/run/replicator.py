@@ -107,8 +107,7 @@ class Replicator:
 
     @property
     def running(self) -> list[Running]:
-        """The flows that run now: none that is paused as a whole, or whose lease another process
-        holds."""
+        """The flows that run now: none that is paused, or whose lease another process holds."""
         return list(self._here.running.values())
 
     @property
@@ -135,8 +134,7 @@ class Replicator:
         Raises:
             TopologyError: flows must not run; nothing was done.
             LakeError: the lake was opened to be read; nothing was done.
-            MirrorlakeError: the first error that an operator has to know, raised once everything
-                has ended.
+            MirrorlakeError: the first error that an operator has to know, once all has ended.
         """
         edits, ended = self._edits(self._connections.topology), False
         try:
@@ -273,8 +271,7 @@ class Replicator:
             self._modes.note(self.topology, list(wanted), "continuous", gone=before)
 
     def _beat(self, flows: Sequence[ResolvedFlow]) -> None:
-        """Write one heartbeat per flow in a run with `--once`, before landing asks for the ends, so
-        that this run mirrors it."""
+        """Write a heartbeat per flow with `--once`, before landing asks for ends, to mirror it."""
         problems = [beat_once(flow, self._connections, self.event_log) for flow in flows]
         self._control_errors += [problem for problem in problems if problem is not None]
 

@@ -1,5 +1,4 @@
-"""Decisions of an operator about incidents: the choices, and how each is carried out. A running
-replicator notices them."""
+"""Decisions about incidents: choices, and how each is done. A running replicator notices."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

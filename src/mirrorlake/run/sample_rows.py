@@ -1,5 +1,4 @@
-"""Rows of `positions`: the values of a sample, and which of them last while nothing happens.
-Pure."""
+"""Rows of `positions`: a sample's values, and which of them last while nothing happens. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -38,8 +37,7 @@ class SampleValues(NamedTuple):
         return cls(*(row[name] for name in cls._fields))
 
     def names_at_target(self) -> SampleRow:
-        """What stays known of a partition that cannot be sampled: its name and generations at the
-        target."""
+        """What is known of an unsampled partition: name and generations at the target."""
         names = ("target_topic", "target_generation", "generation")
         return {name: getattr(self, name) for name in names}
 

@@ -43,8 +43,7 @@ class FlowLag:
 
 @dataclass(frozen=True)
 class _TargetEnds:
-    """A flow's partitions, their topics' names at the target, and the end offsets there (of those
-    that exist)."""
+    """A flow's partitions, their topics at the target, and end offsets there (where they exist)."""
 
     keys: Sequence[TopicAndPartition]
     names: Mapping[str, str]
@@ -56,8 +55,7 @@ class _TargetEnds:
 
 
 class Sampler:
-    """Samples one flow, and remembers how long its partitions have lagged and what was written. For
-    one thread."""
+    """Samples a flow, remembers how long partitions lag and what was written. For one thread."""
 
     def __init__(
         self,
@@ -247,8 +245,7 @@ class Sampler:
         now: datetime,
         stamp: datetime,
     ) -> None:
-        """Append the rows that are due. If `fresh` is not None, all other rows are as at the sample
-        before."""
+        """Append the rows that are due. Unless `fresh` is None, others are as they were."""
         recorded = {
             key: SampleValues.of_row(row) for key, row in (rows if fresh is None else fresh).items()
         }
@@ -281,8 +278,7 @@ class Sampler:
         return self._places
 
     def _catch_up(self, keys: Iterable[TopicAndPartition]) -> None:
-        """Record that partitions stood still until the sample before, if that is not recorded
-        yet."""
+        """Record that partitions stood still until the sample before, if not yet recorded."""
         at = self._standing.rested_at
         for row in self._standing.wake(keys):
             place = PartitionGeneration.from_row(row)

@@ -41,8 +41,7 @@ class Snapshot:
     def produced_end(self, key: TopicAndPartition, targets: TargetTopics) -> int:
         """How far a partition is produced.
 
-        If a poll finds nothing more, all has been produced: the flow has passed the transaction
-        markers too.
+        If a poll finds nothing more, all is produced: the flow has passed transaction markers too.
         """
         return self.covered_end(key) if self.all_produced(key, targets) else self.floors.get(key, 0)
 
@@ -54,8 +53,7 @@ class Snapshot:
         return self.caught_up and not waits
 
     def moved_since(self, before: "Snapshot | None") -> Set[TopicAndPartition]:
-        """The partitions that were landed or produced further since another poll; all partitions if
-        there was none."""
+        """Partitions landed or produced further since another poll; all if there was none."""
         now = (self.covered, self.floors, self.written)
         then = ({}, {}, {}) if before is None else (before.covered, before.floors, before.written)
         return {
@@ -66,8 +64,7 @@ class Snapshot:
         }
 
     def is_behind(self, place: PartitionGeneration, offset: int) -> bool:
-        """Whether the flow has passed an offset, or has come to a newer generation of the
-        partition."""
+        """Whether the flow has passed an offset, or come to a newer generation of it."""
         key = place.topic_partition
         return key in self.floors and (self.generations.generation(key), self.floors[key]) > (
             place.generation,
@@ -82,8 +79,7 @@ def snapshot_of(
     generations: CurrentGenerations,
     target_generations: Mapping[str, int],
 ) -> Snapshot:
-    """The state of a producer now; `covered` was landed before its last poll, in `generations` or
-    later ones."""
+    """A producer's state; `covered` was landed before its last poll, in `generations` or later."""
     living = {
         key: floor
         for key, floor in producer.floors().items()

@@ -28,8 +28,7 @@ class StandingRows:
     one thread.
 
     Attributes:
-        rested_at: until when the partitions that have not been observed since are known to have
-            stood as their rows say.
+        rested_at: until when partitions not observed since stood as their rows say.
     """
 
     def __init__(self) -> None:
@@ -60,8 +59,7 @@ class StandingRows:
         )
 
     def wake(self, keys: Iterable[TopicAndPartition]) -> list[SampleRow]:
-        """The rows of those of `keys` that stood until `rested_at`: from now on they are observed
-        again."""
+        """The rows of those `keys` that stood until `rested_at`: they are observed again now."""
         awake = self._rested.intersection(keys)
         self._rested -= awake
         return [self.rows[key] for key in awake]

@@ -56,8 +56,7 @@ def read_status(
     the lake is full, which then takes no incident, or that flows are to run and none has ever begun
     in this lake. A flow or topic that the file as it is now pauses, disables or lacks raises no
     alert except for its open incidents, which wait for a decision. Without `connections` only the
-    tables are read: no cluster is asked, no law is checked, and whether a flow is enabled is not
-    known.
+    tables are read: no cluster is asked, no law is checked, and `enabled` is unknown.
     """
     workers: list[dict[str, Any]] = []
     lake.open_together(_READ)

@@ -98,8 +98,7 @@ class StoppedPartitions:
     def stop_before_holes(
         self, producer: FlowProducer, stage: StageFiles, decided: Decided
     ) -> None:
-        """Leave out partitions of which the stage has lost records that this flow lacks, until an
-        operator has decided."""
+        """Leave out partitions which lost staged records that this flow lacks, until decided."""
         holes = holes_before(self._lake, stage, producer, decided.accepted_holes())
         if holes:
             problem = next(iter(holes.values()))

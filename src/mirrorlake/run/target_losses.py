@@ -116,8 +116,7 @@ Losses = Mapping[TopicAndPartition, MappedLoss]
 
 
 def loss_errors(lake: Lake, flow: str, losses: Losses) -> list[TargetLost]:
-    """The errors that operators see: one for each generation of the source topic that had records
-    there, oldest first."""
+    """The errors that operators see: one per source generation with records there, oldest first."""
     in_map = _in_map(lake, flow, losses)
     return [
         _loss_error(flow, loss.name, key, lost=loss.lost, generation=generation, part=part)

@@ -1,5 +1,4 @@
-"""The totals of a plan: topics and partitions by what becomes of them, records that wait, and
-conflicts. Pure."""
+"""A plan's totals: topics and partitions by their fate, waiting records, and conflicts. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -53,8 +52,7 @@ def not_landed(
     ends: Mapping[TopicAndPartition, int],
     staged: Mapping[TopicAndPartition, int],
 ) -> int:
-    """How many offsets of the source lie behind the staged ones of each partition, as far as it
-    still has them."""
+    """How many offsets the source still has behind the staged ones of each partition."""
     return sum(
         max(0, end - max(starts.get(key, 0), staged.get(key, 0))) for key, end in ends.items()
     )

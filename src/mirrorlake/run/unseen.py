@@ -69,8 +69,7 @@ def _not_staged(
     places: Collection[TopicAndPartition],
     staged: Mapping[TopicAndPartition, int] | None,
 ) -> set[str]:
-    """The topics of some partitions that have records which are not staged, or may have because a
-    leader does not answer."""
+    """The topics of partitions that have unstaged records, or may, as a leader does not answer."""
     if staged is None:
         return {topic for topic, _ in places}
     ends = source.end_offsets(places, skip_silent=True)

@@ -62,8 +62,7 @@ class UpkeepWorker:
         """Compact the tables that have many files, write the log checkpoints that are due, and
         delete the files that were replaced long enough ago.
 
-        Raises ReplicationError for the first table that could not be compacted, once all others
-        are.
+        Raises ReplicationError for the first table that was not compacted, once all others are.
         """
         failed: dict[str, Exception] = {}
         for due, keep in (
@@ -98,8 +97,7 @@ class UpkeepWorker:
             del self._replaced[0]
 
     def note_others(self) -> None:
-        """Open an incident for commits of other programs, if only mirrorlake may commit. Raises
-        OSError."""
+        """Open an incident for other programs' commits, if only we may commit. Raises OSError."""
         if self._is_one_writer:
             self._by_others += new_by_others(self._tables)
             errors = [commit.error for commit in self._by_others]
@@ -117,8 +115,7 @@ class UpkeepWorker:
         return TURN_SECONDS
 
     def _report(self, failure: Failure) -> None:
-        """Open an incident: until compaction succeeds, each commit and each answer costs a little
-        more."""
+        """Open an incident: until compaction succeeds, each commit and answer costs more."""
         logger.warning("%s", failure.problem)
         if failure.attempt:  # the first failure is mostly a conflict with another process's commit
             self._reported = True

@@ -1,9 +1,8 @@
 """The causes of an error that Spark hands over. The only module that parses texts of Spark and
 Delta.
 
-An error of Delta's or of a query's source reaches the driver as the text of an error of py4j, or of
-Spark Connect: without a class or attributes to check. What our own tasks raise keeps these
-(spark/tasks.py).
+An error of Delta's or a query's source reaches the driver as text of one of py4j or Spark Connect:
+without class or attributes. What our own tasks raise keeps these (spark/tasks.py).
 """
 
 import re
@@ -40,8 +39,7 @@ _PLACE = re.compile(r"[A-Za-z0-9._-]+-\d+")
 
 
 def cause_of(error: BaseException | None) -> str:
-    """The most telling line of an error text: what a worker raised, or the innermost cause. Never
-    raises."""
+    """The most telling line: what a worker raised, or the innermost cause. Never raises."""
     lines = text_of(error).splitlines()
     raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Refused): ", line)]
     causes = [line.split("Caused by: ", 1)[1] for line in lines if "Caused by: " in line]
@@ -49,8 +47,7 @@ def cause_of(error: BaseException | None) -> str:
 
 
 def causes_of(error: BaseException | None) -> str:
-    """The texts of an error and of all its causes: Spark's own often has only that a task
-    failed."""
+    """The texts of an error and all its causes: Spark's own often says only that a task failed."""
     texts: list[str] = []
     while error is not None and len(texts) < 20:
         # The text itself does not include its causes, and those of the JVM lack their types.
@@ -99,8 +96,7 @@ def _alias(text: str) -> str:
 
 
 def metastore_silence(error: BaseException) -> str | None:
-    """Why Hive's metastore did not answer, in Java's words, if that caused the error; None for any
-    other."""
+    """Why Hive's metastore did not answer, in Java's words; None for an error of other cause."""
     text = causes_of(error)
     if not any(words in text for words in _METASTORE):
         return None
@@ -114,8 +110,7 @@ def is_conflict(error: BaseException) -> bool:
 
 
 def places_in(error: str, keys: Collection[TopicAndPartition]) -> dict[TopicAndPartition, str]:
-    """The partitions that the causes in an error's text name, as `topic-partition`, each with the
-    reason."""
+    """The partitions that causes in an error's text name, as `topic-partition`, with reasons."""
     names = {f"{topic}-{partition}": (topic, partition) for topic, partition in keys}
     reasons: dict[TopicAndPartition, str] = {}
     for line in error.splitlines():

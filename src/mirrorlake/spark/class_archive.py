@@ -83,8 +83,7 @@ def make_behind(say: Callable[[str], None]) -> None:
 
 
 def make() -> None:
-    """Make the archives that are missing; only one of many processes does. Raises OSError if they
-    cannot be stored."""
+    """Make missing archives; only one of many processes does. Raises OSError if that fails."""
     for archive, place in _places().items():
         with locked(place.parent, wait=False) as alone:
             if alone and not place.exists():
@@ -97,8 +96,7 @@ def _places() -> dict[Archive, Path]:
 
 
 def _place(archive: Archive, java: Path) -> Path:
-    """The path for this Java with an archive's jars, all identified by their paths, sizes and
-    times."""
+    """The path for this Java with an archive's jars, identified by paths, sizes and times."""
     facts = [java, *archive.jars()]
     fingerprint = "\n".join(
         f"{path} {(stat := path.stat()).st_size} {stat.st_mtime_ns}" for path in facts
@@ -108,8 +106,7 @@ def _place(archive: Archive, java: Path) -> Path:
 
 
 def _make(archive: Archive, place: Path) -> None:
-    """Warm up, with a JVM that writes down what it loaded when it ends. The archive appears by one
-    rename."""
+    """Warm up, with a JVM that notes what it loaded when it ends. It appears by a rename."""
     for stale in place.parent.glob(f"{archive.name}-*.jsa*"):
         stale.unlink()
     written = place.with_suffix(".jsa.new")

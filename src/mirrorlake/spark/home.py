@@ -97,14 +97,12 @@ def _link(link: Path, target: Path) -> None:
 
 
 def session_is_given() -> bool:
-    """Whether another system provides this process's session: Databricks, Spark Connect or
-    spark-submit."""
+    """Whether this process's session is provided: by Databricks, Spark Connect or spark-submit."""
     return bool(_GIVEN & os.environ.keys())
 
 
 def starts_its_own() -> bool:
-    """Whether `session.open_session` would start a JVM here: there is no session, and none is
-    provided."""
+    """Whether `session.open_session` would start a JVM: there is no session, none is provided."""
     if session_is_given() or "pyspark.sql" not in sys.modules:
         return not session_is_given()
     from pyspark.sql import SparkSession
@@ -113,8 +111,7 @@ def starts_its_own() -> bool:
 
 
 def over_connect() -> bool:
-    """Whether this process's session is one of Spark Connect; while pyspark is not imported there
-    is no session."""
+    """Whether this process's session is Spark Connect's; without pyspark imported there is none."""
     if "pyspark.sql" not in sys.modules:
         return False
     from pyspark.sql.utils import is_remote

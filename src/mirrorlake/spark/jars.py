@@ -3,9 +3,8 @@ user.
 
 pip brings no Kafka broker and no Delta jar. The pip-installed pyspark carries Apache Ivy, which
 resolves them into `~/.cache/mirrorlake/jars/<set>-<hash of its coordinates>/` (or below
-`$MIRRORLAKE_CACHE`). A set appears there whole, by one rename, or not at all; later calls only list
-the folder. `$MIRRORLAKE_IVY_SETTINGS` may name an Ivy settings file for people behind a repository
-of their own.
+`$MIRRORLAKE_CACHE`). A set appears whole, by one rename, or not at all; later calls only list the
+folder. `$MIRRORLAKE_IVY_SETTINGS` may name an Ivy settings file for a repository of your own.
 """
 
 import fcntl
@@ -73,8 +72,7 @@ def spark_jars(progress: Say | None = None) -> list[Path]:
 
 
 def connector_jars(progress: Say | None = None) -> list[Path]:
-    """Return the jars of Spark's own Kafka source and sink, for the plain pipelines of `mirrorlake
-    bench`."""
+    """The jars of Spark's own Kafka source and sink, for plain pipelines of `mirrorlake bench`."""
     coordinates = (f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark_minor()}.0",)
     jar_set = JarSet(
         "connector",
@@ -127,8 +125,7 @@ def pyspark_jars() -> Path:
 
 
 def spark_minor() -> str:
-    """Return the minor version of the installed pyspark, such as 4.2, for which jars of connectors
-    are made."""
+    """The minor version of the installed pyspark, such as 4.2, for which connectors are made."""
     try:
         installed = version("pyspark")
     except PackageNotFoundError as error:
@@ -143,8 +140,7 @@ def artifact_of(jar: str) -> str:
 
 
 def run_ivy(jar_set: JarSet, target: Path, ivy_cache: Path, log: Path) -> int:
-    """Run Ivy in `target`, which receives the coordinates' jars with all dependencies; return its
-    exit code."""
+    """Run Ivy in `target`, which gets the coordinates' jars with dependencies; its exit code."""
     ivy = sorted(pyspark_jars().glob("ivy-*.jar"))
     if not ivy:
         raise InputError(
@@ -194,8 +190,7 @@ def _resolve_into(folder: Path, jar_set: JarSet) -> None:
 
 
 def _drop_carried(work: Path, beside: Path | None) -> None:
-    """Delete jars of artifacts that `beside` has already: two versions on one class path break
-    Spark."""
+    """Delete jars of artifacts that `beside` has: two versions on one class path break Spark."""
     if beside is None:
         return
     carried = {artifact_of(jar.name) for jar in beside.glob("*.jar")} | _CARRIED_RENAMED

@@ -20,8 +20,7 @@ _HOMEBREW = ("/opt/homebrew/opt/openjdk@17/bin/java", "/usr/local/opt/openjdk@17
 
 
 def find_java() -> Path:
-    """Return the first `java` of version 17 or newer: from JAVA_HOME, PATH, then the places of the
-    advised installations."""
+    """The first `java` of version 17 or newer: of JAVA_HOME, PATH, then the advised places."""
     unusable: dict[str, str] = {}
     for candidate in _candidates():
         version = java_version(candidate)
@@ -32,8 +31,7 @@ def find_java() -> Path:
 
 
 def java_home() -> Path:
-    """Return the JAVA_HOME of `find_java()`, for programs that want the folder and not the
-    command."""
+    """The JAVA_HOME of `find_java()`, for programs that want the folder and not the command."""
     return find_java().parent.parent
 
 

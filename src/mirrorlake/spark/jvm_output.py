@@ -15,8 +15,7 @@ _NO_NEWS = "WARNING: Using incubator modules:"
 
 @contextmanager
 def logged_stderr() -> Iterator[int]:
-    """A file descriptor for the stderr of a process that the block starts; its lines are logged
-    until it ends."""
+    """A descriptor for stderr of a process that the block starts; its lines are logged."""
     reading, writing = os.pipe()
     threading.Thread(target=_log, args=(reading,), name="output of the JVM", daemon=True).start()
     try:

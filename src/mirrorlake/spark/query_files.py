@@ -1,10 +1,9 @@
 """Where the next start of a Structured Streaming query would begin to read, from the files of its
 checkpoint. Pure.
 
-A checkpoint has `offsets/N`, the end of batch N, written before the batch; `commits/N`, written
-after it; and `sources/I/0`, the start of source I. A restarted query repeats batch N if it is not
-committed. So the next start begins at the end of the last *committed* batch, or without one at the
-start of the sources.
+A checkpoint has `offsets/N`, the end of batch N, written before it; `commits/N`, written after it;
+and `sources/I/0`, the start of source I. A restarted query repeats batch N if it is not committed.
+So the next start begins at the end of the last *committed* batch, or at the sources' start.
 """
 
 import json
@@ -90,8 +89,7 @@ def _body(text: str) -> list[str]:
 
 
 def _kafka_offsets(line: str) -> Offsets | None:
-    """Positions of a Kafka source, as `{"topic":{"0":5}}`; None for another source's, or for no
-    offset."""
+    """Positions of a Kafka source, as `{"topic":{"0":5}}`; None for another's, or no offset."""
     try:
         document = json.loads(line)
     except ValueError:

@@ -290,8 +290,7 @@ def unchanged(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]
 
 @contextmanager
 def settings_for_now(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Give a session other settings for the duration of the block; its own are restored whatever
-    happens."""
+    """Give a session other settings during the block; its own are restored whatever happens."""
     before = {key: spark.conf.get(key, None) for key in settings}
     try:
         for key, value in settings.items():

@@ -45,8 +45,7 @@ NUMBER = "number"
 
 
 class TaskFailed(Exception):
-    """An exception of a task that is none of ours, of Kafka's or of the file system: its class and
-    text, and its trace."""
+    """A task's exception that is not ours, Kafka's or the file system's: class, text and trace."""
 
     def __init__(self, text: str, trace: str = "") -> None:
         super().__init__(text, trace)
@@ -58,8 +57,7 @@ class TaskFailed(Exception):
 
 @dataclass(frozen=True)
 class Done(Generic[Result]):
-    """The outcome of some jobs: what tasks gave, also those that failed later, and the first
-    failure."""
+    """Some jobs' outcome: what tasks gave, also those that failed later, and the first failure."""
 
     results: Sequence[Result] = ()
     failure: Exception | None = None
@@ -209,8 +207,7 @@ def _collected(frame: "DataFrame", worker: SparkTask[Job, Any], tasks: int = 0) 
 def by_number(
     batches: Iterable[pa.RecordBatch], jobs: Mapping[int, Job] | Sequence[Job]
 ) -> Iterator[tuple[Job, Iterator[pa.RecordBatch]]]:
-    """Jobs with their rows, by the column NUMBER. Rows of a job that its task leaves are
-    skipped."""
+    """Jobs with their rows, by column NUMBER. Rows that a job's task leaves are skipped."""
     for number, pieces in groupby(_cut(batches), key=itemgetter(0)):
         yield jobs[number], (rows for _, rows in pieces)
 

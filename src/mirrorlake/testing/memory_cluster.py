@@ -21,12 +21,10 @@ class MemoryCluster(ClusterAdmin):
 
     Attributes:
         ends, starts: end offsets of each topic's partitions; first offsets that are not 0.
-        refusal: the error that every call raises, as for a silent or refusing cluster; None while
-            it answers.
+        refusal: the error that every call raises, as of a silent cluster; None while it answers.
         silent: partitions whose leader does not answer.
         newest: the newest timestamp (ms) of partitions that have one.
-        brokers, registered: how many brokers are up, and how many are registered, including those
-            that are down.
+        brokers, registered: how many brokers are up; how many are registered, up or down.
         refuses: the errors for topics that the cluster refuses to create, by name.
         open_at: the last stable offset of partitions with open transactions.
         asked: the number of calls, by method.
@@ -34,8 +32,7 @@ class MemoryCluster(ClusterAdmin):
     """
 
     def __init__(self, alias: str, topics: Mapping[str, Sequence[int]] | None = None) -> None:
-        """`topics` has the end offsets of partitions, by topic. The cluster's id is
-        `id-of-<alias>`."""
+        """`topics` has partitions' end offsets, by topic. The cluster's id is `id-of-<alias>`."""
         self.alias = alias
         self.ends: dict[str, list[int]] = {}
         self.starts: dict[TopicAndPartition, int] = {}
@@ -52,8 +49,7 @@ class MemoryCluster(ClusterAdmin):
             self.make(name, *ends)
 
     def make(self, topic: str, *ends: int) -> str:
-        """Create or recreate a topic with these end offsets of its partitions; return its new
-        id."""
+        """Create or recreate a topic with these ends of its partitions; return its new id."""
         self.ends[topic] = list(ends)
         self._ids[topic] = uuid.uuid4().hex
         return self._ids[topic]
@@ -114,8 +110,7 @@ class MemoryCluster(ClusterAdmin):
     def start_offsets(
         self, partitions: Iterable[TopicAndPartition], skip_silent: bool = False
     ) -> dict[TopicAndPartition, int]:
-        """First offsets; `skip_silent` leaves out partitions that do not exist or whose leader does
-        not answer."""
+        """First offsets; `skip_silent` leaves out partitions that are missing or do not answer."""
         self._ask("start_offsets")
         if skip_silent:
             return {key: self.starts.get(key, 0) for key in partitions if self._tells(key)}

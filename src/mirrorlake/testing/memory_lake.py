@@ -47,7 +47,6 @@ class MemoryLake(Lake):
 
     @property
     def place(self) -> str:
-        """See `Lake.place`."""
         return "memory"
 
     @property
@@ -57,12 +56,10 @@ class MemoryLake(Lake):
 
     @property
     def reader(self) -> Reader:
-        """See `Lake.reader`."""
         return self
 
     def query_rows(self, name: str, frames: Frames = NONE, **args: object) -> QueryRows:
-        """The rows given for a query, whatever its arguments. Raises LakeError if there are
-        none."""
+        """The rows given for a query, for any arguments. Raises LakeError if there are none."""
         self.asked[name] += 1
         if name in _NEWEST and name not in self.answers:
             table, column = _NEWEST[name]
@@ -101,17 +98,14 @@ class MemoryLake(Lake):
         raise LakeError(f"the lake in memory cannot keep {table}; use a lake in a folder")
 
     def fence(self, table: str, application: str, version: int) -> None:
-        """See `Lake.fence`."""
         self._numbered(table, application, version)
 
     def take_over(self, table: str, application: str, least: int) -> int:
-        """See `Lake.take_over`."""
         number = next_owner(self._versions.get((table, application)), least)
         self._versions[table, application] = number
         return number
 
     def application_version(self, table: str, application: str) -> int | None:
-        """See `Lake.application_version`."""
         return self._versions.get((table, application))
 
     def _find(self, table: str) -> None:
@@ -124,8 +118,7 @@ class MemoryLake(Lake):
             self.appended.setdefault(table, []).extend(rows.to_pylist())
 
     def _numbered(self, table: str, application: str, version: int) -> bool:
-        """Whether an application has not reached this version yet. Raises Fenced if it is beyond
-        it."""
+        """Whether an application has not reached this version yet. Raises Fenced beyond it."""
         done = is_done(table, application, self._versions.get((table, application)), version)
         self._versions[table, application] = version
         return not done

@@ -1,7 +1,6 @@
 """The lake's facts about one record: read by `trace.reading`, told by `trace.story`. Pure.
 
-Rows are those of `sql/queries/trace_*.sql`; times are in UTC without a time zone, as `lake.reader`
-returns them.
+Rows are those of `sql/queries/trace_*.sql`; times are in UTC without a zone, as `lake.reader`'s.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,16 +42,14 @@ class Facts:
     """What is known about one record as of `now`; None or empty means unknown or absent.
 
     Attributes:
-        record: its row in `records`. mapped: its place at the target, in the newest generation
-            there.
+        record: its row in `records`. mapped: its place in the target's newest generation.
         parked: its row in `parked`: the target refused it, and the flow passed over it
             (`on_refused: park`).
         passed: the flow's progress in its partition, if the record is staged.
         batch, produced: sizes of the batches that landed it and that produced it to the target.
         at_landing, newest: samples of its partition: the last one before its landing, and the
             newest one.
-        backlog: the number of earlier staged records of its partition not yet produced when it was
-            landed.
+        backlog: earlier staged records of its partition that were not produced when it landed.
         incidents, changes, pauses: what happened to the partition, the topic and the flow.
         readers: consumer groups with a position in the partition, on either side.
         around: the neighbouring offsets in the stage, if the record itself is not there.
@@ -88,8 +85,7 @@ class Facts:
 
     @property
     def produced_at(self) -> datetime | None:
-        """When the target had acknowledged it; an upper bound if `maintain` merged rows of the
-        map."""
+        """When the target had acknowledged it; an upper bound if `maintain` merged rows."""
         return None if self.mapped is None else self.mapped["produced_at"]
 
     @property

@@ -1,5 +1,4 @@
-"""Reads a lake's facts about one record. Each query is bounded by the record's place or its
-time."""
+"""Reads a lake's facts about one record; each query is bounded by its place or time."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -141,8 +140,7 @@ def _batches(lake: Reader, facts: Facts) -> dict[str, Any]:
 
 
 def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
-    """Incidents of the partition, and the flow's changes and pauses between writing and
-    producing."""
+    """The partition's incidents, the flow's changes and pauses between writing and producing."""
     flow, topic, partition, _ = facts.place
     target = (facts.mapped or facts.newest or {}).get("target_topic") or topic
     until = facts.produced_at or facts.now
@@ -176,8 +174,7 @@ def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
 
 
 def _passed(lake: Reader, place: TracedRecord, generation: int) -> FactRow | None:
-    """The flow's progress in a generation of the partition; None if the record's generation is
-    unknown."""
+    """The flow's progress in a partition's generation; None if that of the record is unknown."""
     if generation == ANY_GENERATION:
         return None
     return _first(lake.query_rows("trace_passed", generation=generation, **place._asdict()))

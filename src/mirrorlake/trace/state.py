@@ -40,8 +40,7 @@ _GIVEN_UP = {
 
 @dataclass(frozen=True)
 class State:
-    """Where a record is: one word, whether an operator has to act before it goes on, and a
-    sentence."""
+    """Where a record is: a word, whether an operator must act before it goes on, a sentence."""
 
     name: str
     needs_somebody: bool
@@ -234,8 +233,7 @@ def _not_staged(facts: Facts) -> State:
 
 
 def _in_transaction(facts: Facts, newest: FactRow) -> State:
-    """The state of a record that the source does not give out yet to consumers that read committed
-    records only."""
+    """The state of a record that the source does not give out yet to read_committed consumers."""
     since = newest["transaction_since"]
     open_since = "" if since is None else f" since {since:%Y-%m-%d %H:%M:%S}"
     reached = f"it is at the source, in or behind a transaction that is open{open_since}"

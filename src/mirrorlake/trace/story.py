@@ -1,5 +1,4 @@
-"""One record's life: what happened when, what held it up, and which groups have read past it.
-Pure."""
+"""One record's life: what happened when, what held it up, and which groups read past it. Pure."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -45,8 +44,7 @@ def _latency(facts: Facts) -> dict[str, int | None]:
 
 
 def _stages(facts: Facts) -> Iterator[dict[str, Any]]:
-    """Yield written, landed, produced, and each group that read past it; `after_ms` counts from the
-    previous stage."""
+    """Written, landed, produced, and each group that read past it; `after_ms`: since then."""
     record, mapped = facts.record, facts.mapped
     if record is not None:
         yield _stage("written", record["written_at"], None, _written_text(record))
@@ -115,8 +113,7 @@ def _produced_text(facts: Facts, mapped: FactRow) -> str:
 
 
 def _held_up(facts: Facts) -> Iterator[dict[str, Any]]:
-    """Yield what held the record up, or still does, by time; each with `what`, `since`, `until` and
-    `said`."""
+    """What held, or holds, the record up, by time; each with `what`, `since`, `until`, `said`."""
     causes = [
         *_pauses(facts),
         *_incidents(facts),

@@ -1,5 +1,4 @@
-"""A benchmark as an MLflow run, recorded when it is over, so that nothing runs beside the
-measurement."""
+"""A benchmark as an MLflow run, recorded afterwards: nothing runs beside the measurement."""
 
 from collections.abc import Mapping
 from pathlib import Path

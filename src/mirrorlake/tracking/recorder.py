@@ -114,8 +114,7 @@ class Recorder:
         return 0.0
 
     def _do(self, work: Work) -> None:
-        """Create the run if that is still to be done, then do one task; a task that fails is
-        dropped."""
+        """Create the run if there is none, then do one task; a task that fails is dropped."""
         if time.monotonic() < self._not_before:
             return
         try:

@@ -51,8 +51,7 @@ _SPARK = (
 
 
 class Tracked:
-    """The recorded run, or a no-op if recording is off: every call returns at once and raises
-    nothing."""
+    """The recorded run, or a no-op if recording is off: calls return at once and raise nothing."""
 
     def __init__(self) -> None:
         self._recorder: Recorder | None = None
@@ -102,8 +101,7 @@ class Tracked:
             self._recorder.close(status, seconds)
 
     def _figures(self) -> dict[str, float]:
-        """The meter's figures since the last call, CPU of this process and its children, and
-        totals."""
+        """The meter's figures since the last call, CPU of this process and children, and totals."""
         now, cpu = time.monotonic(), _cpu()
         seconds = max(now - self._read_at, 0.001)
         figures = self._meter.take(seconds)
@@ -143,8 +141,7 @@ def tracked(
 def tracked_at(
     directory: Path, command: str, params: Mapping[str, str]
 ) -> AbstractContextManager[Tracked]:
-    """Record the block as a run beside its results, and wait for it: for commands without a
-    topology file."""
+    """Record the block as a run, and wait for it: for commands without a topology file."""
     return _recorded(Tracking(), directory, command, params, close_seconds=MAKE_SECONDS)
 
 

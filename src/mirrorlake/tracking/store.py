@@ -1,5 +1,4 @@
-"""The one module that calls MLflow. Importing MLflow takes seconds, so that happens when a store is
-made."""
+"""The one module that calls MLflow, whose import takes seconds: it happens with a store."""
 
 import atexit
 import importlib
@@ -96,8 +95,7 @@ class MlflowStore:
         self._client.set_terminated(run, status)
 
     def runs(self) -> list[Any]:
-        """All runs of the experiment, newest first, as MLflow's entities; empty if it does not
-        exist."""
+        """All runs of the experiment, newest first, as MLflow's entities; empty without one."""
         experiment = self._client.get_experiment_by_name(self._experiment)
         if experiment is None:
             return []

@@ -17,8 +17,7 @@ _Extent = tuple[str, int, int, int, int]
 
 
 def to_look_up(range_: Range, compared: Compared) -> bool:
-    """Whether a range lacks records that compaction may have removed, and that was not looked up
-    yet."""
+    """Whether a range lacks records that compaction may have removed, not looked up yet."""
     missing = any(one.kind == MISSING for one in compared.verdict.differences)
     return missing and range_.allowed.target_compacts and range_.allowed.last_of_key is None
 

@@ -74,8 +74,7 @@ def digests_of(batches: Iterable[pa.RecordBatch], hops: Hops | None = None) -> S
 
 
 def _sent_instead(batch: pa.RecordBatch, hops: Hops | None) -> dict[bytes, bytes]:
-    """For records that librdkafka cannot send unchanged: the digest of the form sent, by their
-    own."""
+    """For records that librdkafka cannot send unchanged: the sent form's digest, by their own."""
     zero = batch.filter(pc.equal(batch.column("timestamp"), 0))
     if not zero.num_rows:
         return {}

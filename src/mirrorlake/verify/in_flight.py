@@ -1,5 +1,4 @@
-"""How far the target reports a flow to be, and what was written there that the flow's map may not
-have yet."""
+"""How far the target reports a flow, and what was written there that the map may not have yet."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace

@@ -1,5 +1,4 @@
-"""The work of one task: read the three sides of a range and compare them, in this process or in an
-executor."""
+"""A task's work: read the three sides of a range and compare them, here or in an executor."""
 
 import logging
 import threading
@@ -206,8 +205,7 @@ def _first(batches: Iterator[pa.RecordBatch]) -> dict[str, Any] | None:
 
 
 def read_stage(shard: ShardPlan, plan: PartitionPlan) -> Iterator[pa.RecordBatch]:
-    """The staged records of a range, as RECORDS. Raises FilesUnreadable; FileNotFoundError for a
-    file that is gone."""
+    """The staged records of a range, as RECORDS. Raises FilesUnreadable, FileNotFoundError."""
     columns = [*COORDINATES, *RECORDS.names[1:], *RARE]
     for batch in batches_of(shard, {plan.key: plan}, columns):
         rows = as_records(_inside(batch, shard.source_cluster, plan))

@@ -1,5 +1,4 @@
-"""Reads a range of offsets of one partition, as record batches: committed records, without a
-group."""
+"""Reads a partition's range of offsets, as record batches: committed, without a group."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -46,8 +45,7 @@ class LogReader:
         self.start = 0
 
     def bounds(self, key: TopicAndPartition) -> Bounds:
-        """Where a partition's log begins and ends now; empty if the partition does not exist.
-        Raises ClusterUnusable."""
+        """Where a partition's log begins and ends; empty without it. Raises ClusterUnusable."""
         try:
             return log_bounds(self._consumer, key, SILENCE_SECONDS)
         except KafkaException as error:

@@ -35,8 +35,7 @@ _HARMLESS = frozenset(
 
 @dataclass(frozen=True)
 class NotCompared:
-    """Source offsets `first` to `last`, inclusive (None: the end is unknown), that were not
-    compared."""
+    """Source offsets `first` to `last`, inclusive (None: unknown), that were not compared."""
 
     topic: str
     partition: int
@@ -124,12 +123,10 @@ def removed_head(known: PartitionFacts) -> Extent | None:
 
 
 def maybe_skipped(known: PartitionFacts, mapped: Iterable[Extent] = ()) -> list[NotCompared]:
-    """The stretches of the source's log in front of all compared or staged offsets that were not
-    left out on purpose, at most 16, the longest first: landing begins where a log does, or notes
-    what it passes over. Of what was removed from the stage, these are not in `mapped`, the map of
-    `removed_head`. Whether one holds a record must be looked up: there may be only markers, or gaps
-    that compaction left.
-    """
+    """The stretches of the source's log in front of all compared or staged offsets not left out on
+    purpose, at most 16, the longest first: landing begins where a log does, or notes what it passes
+    over. Of what was removed from the stage, these are not in `mapped`, the map of `removed_head`.
+    Whether one holds a record must be looked up: it may be markers, or gaps of compaction."""
     sent = [part for extent in merged(mapped) for part in _common(known.removed, extent)]
     lacking = [part for head in _heads(known) for part in without(head, sent)]
     longest = nlargest(_LOOKED_UP, lacking, key=lambda extent: extent[1] - extent[0])

@@ -54,8 +54,7 @@ class PartitionScope(InGeneration):
 
 
 def newest_extents(extents: Iterable[ExtentRow]) -> list[ExtentRow]:
-    """The map's extent of each partition, in the newest generation of its topic and the target
-    topic that got it last."""
+    """The map's extent of each partition, in its newest generation and the last target topic."""
     newest: dict[TopicAndPartition, ExtentRow] = {}
     for row in extents:
         known = newest.get((row["topic"], row["partition"]))

@@ -1,5 +1,4 @@
-"""Plans ranges that tasks can compare from what a flow has: which ranges, in which files, mapped
-where."""
+"""Plans ranges that tasks can compare: which ranges, in which files, mapped where."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -75,8 +74,7 @@ def choose(scope: FlowScope, partitions: Iterable[PartitionScope], choice: Choic
 
 
 def _sampled(partition: PartitionScope, extents: list[Extent], share: float) -> list[Extent]:
-    """A sample of some ranges, and all that differed before: otherwise the answer would be that
-    nothing differs."""
+    """A sample of ranges, and all that differed before: else the answer would hide differences."""
     differed = {one.extent[0] // RANGE_OFFSETS for one in partition.audited if not one.proven}
     kept = {extent for extent in extents if extent[0] // RANGE_OFFSETS in differed}
     return sorted(kept.union(sampled(extents, f"{partition.topic}-{partition.partition}", share)))
@@ -99,8 +97,7 @@ def _grown_tail(partition: PartitionScope, first: int, last: int) -> list[Extent
 
 
 def ranges_of(scope: FlowScope, index: StageIndex, wave: Sequence[Chosen]) -> list[Range]:
-    """Prepare some partitions' ranges for comparison: add their part of the map, and the files to
-    read."""
+    """Prepare partitions' ranges for comparison: add their part of the map, and files to read."""
     maps = _maps(scope, wave)
     ranges = []
     for chosen in wave:

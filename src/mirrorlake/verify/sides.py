@@ -1,5 +1,4 @@
-"""The records of one side of a range as they are compared, and which of them are there too often or
-not often enough. Pure."""
+"""One side's records of a range as they are compared, and which are too many or too few. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -51,8 +50,7 @@ Mapped = tuple[np.ndarray, np.ndarray]
 
 
 def extra_records(expected: Iterable[Expected], got: list[tuple[int, bytes]]) -> dict[int, bytes]:
-    """Target offsets of records that are there more often than expected, preferably unmapped
-    ones."""
+    """Target offsets of records that are there too often, preferably unmapped ones."""
     surplus = Counter(digest for _, digest in got)
     surplus.subtract(Counter(record.digest for record in expected))
     mapped = {at: record.digest for record in expected for at in record.targets[:1]}
@@ -68,8 +66,7 @@ def extra_records(expected: Iterable[Expected], got: list[tuple[int, bytes]]) ->
 
 
 def missing_records(expected: list[Expected], got: list[tuple[int, bytes]]) -> dict[int, Expected]:
-    """By source offset, records that are there less often than expected, preferably those that are
-    not where the map says."""
+    """By source offset, records that are too few there, preferably not where the map says."""
     surplus = Counter(record.digest for record in expected)
     surplus.subtract(Counter(digest for _, digest in got))
     there = dict(got)

@@ -101,7 +101,6 @@ def compared_targets(
 
 
 def _not_compared(topic: str, reason: str, detail: str) -> NotCompared:
-    """The stretch for a whole topic."""
     return NotCompared(topic, 0, 0, first=0, last=None, reason=reason, detail=detail)
 
 

@@ -1,5 +1,4 @@
-"""The input and output of a comparison: kinds of differences, what may differ and why, verdicts.
-Pure."""
+"""A comparison's input and output: differences, what may differ and why, verdicts. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,8 +36,7 @@ class Allowances:
         target_keeps_from: records with an older timestamp (ms) may have been deleted by the target
             topic's retention; None: it deletes none.
         target_keeps_deletions_ms: how long a compacted target topic keeps a tombstone.
-        last_of_key: the source offsets that compaction has to leave at the target; None: not looked
-        up.
+        last_of_key: source offsets that compaction has to leave at the target; None: not looked up.
         left_out: source offsets by reason: GIVEN_UP, PARKED, FORGOTTEN, STAGE_TRIMMED, REMOVED.
         others: ranges of target offsets that others wrote, or that this flow was just writing:
         offsets in them that its map does not have are not compared.
@@ -81,8 +79,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a comparison: differences by source offset, and counts of excused records by
-    reason."""
+    """A comparison's outcome: differences by source offset, counts of excused records by reason."""
 
     differences: tuple[Difference, ...]
     excused: Mapping[str, int]

@@ -1,5 +1,4 @@
-"""Where ranges are compared: in this process if they are few, else in Spark's executors; both run
-the same code."""
+"""Where ranges are compared: few in this process, others in executors, by the same code."""
 
 import os
 from collections.abc import Iterator, Sequence

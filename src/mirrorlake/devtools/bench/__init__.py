@@ -1,2 +1,1 @@
-"""The benchmark (`mirrorlake bench`): mirrorlake against MirrorMaker 2 and against hand-written
-jobs."""
+"""The benchmark (`mirrorlake bench`): mirrorlake, MirrorMaker 2, and hand-written jobs."""

@@ -1,8 +1,7 @@
 """Measures the figures behind `library.capacity`: one flow at rest and at a steady pace, a second
 target, thousands of partitions, groups with positions in them, and backlogs.
 
-Takes some minutes: each figure is measured over half a minute, with default settings, on a lake in
-a folder.
+Takes some minutes: each figure takes half a minute, with default settings, on a lake in a folder.
 """
 
 from collections.abc import Mapping
@@ -40,8 +39,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Backlog:
-    """Figures of a backlog: its record size, CPU s per million records from its first batch on, and
-    memory afterwards."""
+    """A backlog's record size, CPU s per million records from its first batch, and memory after."""
 
     record_bytes: int
     cpu_seconds_per_million: float

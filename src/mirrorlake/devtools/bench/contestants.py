@@ -119,8 +119,7 @@ class Running:
         """Return when the first batch was planned (epoch seconds); None if nothing is staged, or
         not yet.
 
-        A stage reads long before its first record reaches the target; a clock that starts there
-        would not count it.
+        It reads long before its first record is at the target: a clock from then would miss that.
         """
         if self.checkpoints is None:
             return None
@@ -140,8 +139,7 @@ class Running:
 
 
 def start_mirrorlake(job: Job) -> Running:
-    """Start `mirrorlake run`, continuous, exactly once, with default settings except for
-    tracking."""
+    """Start `mirrorlake run`, continuous, exactly once, by default settings except tracking."""
     topology = write_topology(job)
     log = job.directory / "mirrorlake.log"
     process = start_guarded(mirrorlake_command(job, "run"), str(topology), log)

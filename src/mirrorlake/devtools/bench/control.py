@@ -1,5 +1,4 @@
-"""How long control takes for many topics when nothing changed: its cost at every refresh
-interval."""
+"""How long control takes for many unchanged topics: its cost at every refresh interval."""
 
 import statistics
 from collections.abc import Callable, Collection, Mapping
@@ -94,8 +93,7 @@ def wait_until_listed(admin: ClusterAdmin, names: Collection[str]) -> None:
 
 
 def topology_of(addresses: Mapping[str, str], **flow: object) -> Topology:
-    """A topology with a flow from the first cluster to the second, with these settings, and a lake
-    in a folder."""
+    """A topology: a flow from the first cluster to the second, settings, and a lake in a folder."""
     clusters = {alias: {"bootstrap_servers": servers} for alias, servers in addresses.items()}
     flows = {"->".join(addresses): flow}
     return Topology.model_validate(

@@ -183,8 +183,7 @@ def scaled_of(race: Race, executors: int) -> Scaled:
 
 
 class _HeldExecutors:
-    """The executors of a run; each, with its Python workers, is put under its quota once records
-    are read."""
+    """A run's executors; each, with its Python workers, gets its quota once records are read."""
 
     def __init__(self, running: Running, quotas: Quotas) -> None:
         self._running = running

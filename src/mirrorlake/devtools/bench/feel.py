@@ -1,5 +1,4 @@
-"""Measures what a person waits for, and an idle flow: cold commands, starts, and the CPU of a quiet
-flow."""
+"""Measures what a person waits for, and a quiet flow: cold commands, starts, and CPU."""
 
 import math
 import subprocess
@@ -135,8 +134,7 @@ def _answered(url: str, process: "subprocess.Popen[bytes]") -> None:
 
 
 def _by_spark(job: Job) -> float | None:
-    """Seconds in which a new Spark session counts the records of the stage; None if it cannot reach
-    them."""
+    """Seconds in which a new Spark session counts the stage; None if it cannot reach it."""
     if job.lake.stage is None:
         return None
     command = [sys.executable, "-c", _BY_SPARK, job.lake.stage]

@@ -61,8 +61,7 @@ def measure_groups(east: str, west: str, directory: Path) -> dict[str, float]:
 
 
 def _timed_turns(lake: Lake, connections: Connections, topology: Topology) -> dict[str, float]:
-    """Commit positions and time the turns, which also write `checkpoints` and MirrorMaker 2's
-    topic."""
+    """Commit positions; time turns, which also write `checkpoints` and MirrorMaker 2's topic."""
     flow, deployment = topology.flow(FLOW), Deployment(lake, connections, EventLog(lake))
     groups = connections.groups("east")
     positions = _committed()

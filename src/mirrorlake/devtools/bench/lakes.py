@@ -19,8 +19,7 @@ class JobLake:
     Attributes:
         document: the `lake` block of its topology file.
         checkpoints: the folder below which a streaming query writes its offsets.
-        stage: the name of the records table in Spark SQL; None if a session would need jars that
-            mirrorlake itself does not use.
+        stage: the records table in Spark SQL; None if a session would need jars that we do not use.
     """
 
     document: Mapping[str, Any]

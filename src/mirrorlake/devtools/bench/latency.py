@@ -27,8 +27,7 @@ _STAMP = 20
 
 @dataclass(frozen=True)
 class Pace:
-    """The load of a latency run: records a second, bytes per record, and seconds of warm-up and of
-    measurement."""
+    """A latency run's load: records a second, bytes a record, seconds of warm-up and measuring."""
 
     records_per_second: int = 1000
     record_bytes: int = 200
@@ -74,8 +73,7 @@ class PacedProducer(threading.Thread):
         self.sent_at_ns: list[int] = []
 
     def run(self) -> None:
-        """Send; after a stall of this machine, late records are sent at once, with their actual
-        send times."""
+        """Send; after a stall of this machine, late records go at once, with actual send times."""
         while not self._full_pace.is_set() and not self._stop_asked.wait(1 / _TRICKLE):
             self._send(self._places[0])
         start = time.monotonic()
@@ -95,8 +93,7 @@ class PacedProducer(threading.Thread):
         self.sent_at_ns.append(now)
 
     def full_pace(self) -> None:
-        """Go from the trickle to the full pace, so that a contestant that starts slowly has no
-        backlog."""
+        """Go from the trickle to the full pace, so that a slow start leaves no backlog."""
         self._full_pace.set()
 
     def stop(self) -> None:
@@ -131,8 +128,7 @@ def measure_latency(
 
 
 def _consume(running: Running, consumer: Consumer, producer: PacedProducer, pace: Pace) -> Latency:
-    """Read until every record sent during the measurement has arrived; with at-least-once delivery
-    some arrive twice."""
+    """Read until all that was sent while measuring has arrived; some may arrive twice."""
     with closing(consumer):
         first = _poll_until_first(running, consumer)
         producer.full_pace()
@@ -200,8 +196,7 @@ def _consumer(job: Job, places: Sequence[TopicAndPartition], target: ClusterAdmi
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the smallest value that at least `share` of all values do not exceed; nan if there are
-    none."""
+    """The least value that at least `share` of all values do not exceed; nan if there are none."""
     if not values:
         return math.nan
     ordered = sorted(values)

@@ -1,8 +1,7 @@
 """Makes a lake's tables as months of running leave them, within a minute, since it writes Delta's
 log directly.
 
-The files are as Spark would write them, except for their number: `maintain` compacts each table
-once a day.
+The files are as Spark's, except for their number: `maintain` compacts each table once a day.
 """
 
 import json
@@ -74,8 +73,7 @@ def _fill(folder: Path, tables: Iterable[pa.Table], history: History) -> None:
 
 
 def _move_log(log: Path, version: int, history: History) -> None:
-    """Make the log as long as the history's commits would: with one checkpoint near its end, and
-    without old entries."""
+    """Make the log as long as the commits would: one checkpoint near its end, no old entries."""
     checkpoint = history.commits - history.commits % 100
     for path in (*log.glob("*.json"), *log.glob("*.crc")):
         path.unlink()
@@ -121,8 +119,7 @@ def _map_rows(history: History) -> Iterator[pa.Table]:
 
 
 def _map_of(number: int, counts: np.ndarray, bounds: np.ndarray, days: int) -> pa.Table:
-    """The map of one partition, with runs of `counts` records; row i has the runs from bounds[i] to
-    bounds[i + 1]."""
+    """A partition's map of runs of `counts` records; row i has bounds[i] to bounds[i + 1]."""
     first = np.cumsum(counts) - counts
     there = first + np.arange(len(counts))
     segment = [_longs(first), _longs(np.ones(len(counts))), _longs(there), _longs(counts)]
@@ -180,8 +177,7 @@ def _position_rows(history: History, days: int) -> Iterator[pa.Table]:
 
 
 def _change_rows(history: History) -> Iterator[pa.Table]:
-    """A group whose position is set every five minutes, and an ACL and a config changed each
-    day."""
+    """A group's position set every five minutes, and an ACL and a config changed each day."""
     moves = history.days * 288
     kinds = ["group"] * 286 + ["acl", "config"]
     pattern = pa.array(kinds * history.days)

@@ -1,5 +1,4 @@
-"""Measures a run: watches the target's end offsets and the CPU time of process trees until every
-record is there."""
+"""Measures a run: the target's end offsets and CPU of process trees until every record is there."""
 
 import threading
 import time
@@ -55,8 +54,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Race:
-    """One measured run. `first_read` is when the contestant planned its first batch, None if it
-    stages nothing."""
+    """A measured run. `first_read`: when its first batch was planned, None if it stages nothing."""
 
     contestant: str
     records: int
@@ -160,8 +158,7 @@ def started(
 def wait_until_there(
     running: Running, target: ClusterAdmin, job: Job, wanted: Mapping[TopicAndPartition, int]
 ) -> None:
-    """Wait until the target has the `wanted` offsets of each source partition. Raises
-    ReplicationError."""
+    """Wait until the target has the `wanted` offsets of each partition. Raises ReplicationError."""
 
     def there() -> bool:
         ends = mirror_ends(target, job, wanted)
@@ -173,8 +170,7 @@ def wait_until_there(
 def started_again(
     job: Job, target: ClusterAdmin, start: Callable[[Job], Running], place: TopicAndPartition
 ) -> float:
-    """Write one record, restart a contestant, and return the seconds until the record is at the
-    target."""
+    """Write a record, restart a contestant, and return the seconds until it is at the target."""
     there = mirror_ends(target, job, [place]).get(place, 0)
     send(job.source, [place])
     with started(job, target, start, {place: there + 1}) as (_, seconds):

@@ -1,5 +1,4 @@
-"""The benchmark's payload: JSON records of a given size that compress like real ones, loaded with
-lz4."""
+"""The benchmark's payload: JSON of a given size that compresses like real data, with lz4."""
 
 import json
 import random
@@ -69,8 +68,7 @@ def load_topic(
     *,
     partitions: int = PARTITIONS,
 ) -> None:
-    """Create a topic and fill it from a payload file with Kafka's own load tool. Raises InputError
-    when that fails."""
+    """Create and fill a topic from a payload file with Kafka's load tool. Raises InputError."""
     source.create_topics([TopicInfo(topic, partitions, 1)])
     payload = payload_file(directory, size)
     log = directory / f"load-{topic}.log"

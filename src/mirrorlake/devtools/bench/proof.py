@@ -1,5 +1,4 @@
-"""The cost of `verify` compared with a plain Spark job that only reads the same three places, each
-in a cold process."""
+"""The cost of `verify` beside a plain Spark job that reads the same, each in a cold process."""
 
 import json
 import subprocess

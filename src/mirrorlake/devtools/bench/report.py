@@ -27,9 +27,8 @@ class Throughput:
     `records_per_second` starts with the process, as a person waits for it.
     `records_per_second_from_first_record` starts at the first record at the target, which may be
     one of a few that went ahead. CPU counts from the first read on, or from the first record.
-    `driver_mib` and `workers_mib` are the resident memory of mirrorlake's Python driver and of
-    Spark's Python workers after a third of the records, and at most: it must not grow with the
-    records.
+    `driver_mib` and `workers_mib` are the resident memory of the Python driver and of Spark's
+    Python workers after a third of the records, and at most: it must not grow with the records.
     """
 
     seconds: float
@@ -76,8 +75,7 @@ def _mib(race: Race, sizes: Sequence[float]) -> tuple[float, float]:
 
 
 def _first_record_at(samples: Sequence[Sample]) -> float:
-    """Return the middle between the last sample without a record at the target and the first with
-    one."""
+    """The middle between the last sample without a record at the target and the first with one."""
     first = next(number for number, sample in enumerate(samples) if sample.written > 0)
     return (samples[max(0, first - 1)].at + samples[first].at) / 2
 

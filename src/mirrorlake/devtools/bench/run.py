@@ -1,5 +1,4 @@
-"""Runs the whole benchmark: two embedded clusters and the same data for one contestant after the
-other."""
+"""Runs the benchmark: two embedded clusters and the same data for each contestant in turn."""
 
 import os
 import platform
@@ -159,8 +158,7 @@ def _race(
     laps: int,
     more: Sequence[EmbeddedCluster] = (),
 ) -> dict[str, Any]:
-    """Race to the arena's target, and to `more` ones. From the second lap on, no racer warms the
-    brokers for the others."""
+    """Race to the arena's target, and `more`. From the second lap on, none warms the brokers."""
     topic = f"bench-{size}"
     arena.say(f"{size} B: writing {records:,} records to {topic}")
     load_topic(arena.source, topic, size, records, arena.directory)

@@ -52,8 +52,7 @@ class Size:
 
     @classmethod
     def of(cls, partitions: int) -> "Size":
-        """So many partitions in topics of twenty, and groups in proportion: 50 for 2,000, 500 for
-        12,000."""
+        """So many partitions, twenty a topic, and groups: 50 for 2,000, 500 for 12,000."""
         return cls(topics=partitions // 20, groups=50 if partitions <= 2_000 else partitions // 24)
 
     @property
@@ -93,8 +92,7 @@ class Scale:
 def measure_scale(
     arena: Arena, racers: Mapping[str, Start], size: Size, pace: Pace
 ) -> dict[str, Any]:
-    """Create the topics, and have one contestant after the other replicate them. Raises
-    ReplicationError."""
+    """Create the topics; each contestant in turn replicates them. Raises ReplicationError."""
     arena.say(
         f"scale: making {size.topics:,} topics with {len(size.places(size.names)):,} partitions"
     )
@@ -142,8 +140,7 @@ def _make_mirrors(arena: Arena, job: Job, size: Size) -> None:
 
 
 def _move(groups: GroupAdmin, moves: Mapping[str, Mapping[TopicAndPartition, Committed]]) -> None:
-    """Set positions, with retries: a new cluster takes time to elect coordinators. Raises
-    ReplicationError."""
+    """Set positions, and retry: a new cluster elects coordinators. Raises ReplicationError."""
     for last in attempts(LISTED_SECONDS, 0.5):
         refused = groups.move(moves)
         if not refused:

@@ -77,8 +77,7 @@ def measure_soak(
 
 
 def soak_document(samples: Sequence[SoakSample]) -> dict[str, Any]:
-    """Rate and memory (medians) by stretch, and the growth of memory from the second stretch to the
-    last."""
+    """Rate and memory (medians) by stretch, and memory's growth from the second to the last."""
     length = samples[-1].at / _STRETCHES
     stretches = []
     for number in range(_STRETCHES):
@@ -104,8 +103,7 @@ def soak_document(samples: Sequence[SoakSample]) -> dict[str, Any]:
 
 
 class _Feed:
-    """Fills a topic slice by slice, so that its mirror always has a backlog and never falls far
-    behind."""
+    """Fills a topic slice by slice: its mirror always has a backlog and never falls far behind."""
 
     def __init__(self, job: Job, payload: Path) -> None:
         self._command = load_command(job.source, job.topic, _SLICE, payload)

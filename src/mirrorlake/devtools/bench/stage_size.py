@@ -86,8 +86,7 @@ def make_stage(table: Path, files: int) -> None:
 
 
 def make_file(table: Path, number: int) -> Mapping[str, object]:
-    """Write the next file of a stage in which partitions take turns; return the action that adds
-    it."""
+    """Write the stage's next file, in which partitions take turns; return its add action."""
     turn, first = divmod(number * _HELD, PARTITIONS)
     topic_partitions = [topic_partition(first + at) for at in range(_HELD)]
     offsets = range(turn * _RECORDS, (turn + 1) * _RECORDS)

@@ -1,5 +1,4 @@
-"""The demo's consumer group: it reads at east, loses that cluster, and resumes at west where it had
-stopped."""
+"""The demo's consumer group: it reads at east, loses it, and resumes at west where it stopped."""
 
 from collections import Counter
 from contextlib import closing
@@ -23,8 +22,7 @@ PATIENCE_SECONDS = 60
 
 @dataclass(frozen=True)
 class Moved:
-    """What the group read: the number of records after the move, and of all records those read
-    twice and never."""
+    """What the group read: how many records after the move, and in all how many twice and never."""
 
     after: int
     twice: int
@@ -39,8 +37,7 @@ class Moved:
 def read_as_group(
     bootstrap_servers: str, topic: str, partitions: int, at_most: int | None = None
 ) -> Counter[bytes]:
-    """Read as the group from its position, up to `at_most` records or to the ends, commit and
-    leave; return the values."""
+    """Read as the group, up to `at_most` records or to the ends, commit, leave; return values."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap_servers,

@@ -7,8 +7,7 @@ from confluent_kafka import Producer
 
 
 class Feeder(threading.Thread):
-    """Produces orders in the background, some before the replicator starts and some while it
-    runs."""
+    """Produces orders in the background, before the replicator starts and while it runs."""
 
     def __init__(self, bootstrap_servers: str, topic: str, partitions: int, records: int) -> None:
         super().__init__(name="feeder", daemon=True)
@@ -19,8 +18,7 @@ class Feeder(threading.Thread):
         self._pause = threading.Event()
 
     def run(self) -> None:
-        """Produce all records; the second half slowly, so that some are in flight when the driver
-        dies."""
+        """Produce; the second half slowly, so that records are in flight when the driver dies."""
         slow_from = self._records // 2
         for number in range(self._records):
             order = {"order": number, "item": f"item-{number % 97}", "quantity": number % 7 + 1}

@@ -59,8 +59,7 @@ class DemoResult:
 
 
 def play(directory: Path, records: int, say: Say) -> DemoResult:
-    """Play the script in `directory`, which is recreated. Raises InputError when it contains
-    something else."""
+    """Play the script in `directory`, which is made anew. Raises InputError for other content."""
     directory = directory.absolute()
     _fresh(directory)
     say("1/7 Starting two Kafka clusters, east and west")
@@ -182,7 +181,6 @@ def _start_run(topology: Path, *flags: str) -> "subprocess.Popen[bytes]":
 
 
 def _wait_until_some_arrived(target: str, run: "subprocess.Popen[bytes]", records: int) -> None:
-    """Read the target until some of the records are there."""
     with_some = max(1, records // 3)
     seen = 0
     consumer = Consumer(

@@ -46,8 +46,7 @@ logger.authorizer.level = debug
 
 @dataclass
 class Broker:
-    """A node of a cluster. It keeps its ports and its folder when it is stopped and started
-    again."""
+    """A node of a cluster. It keeps its ports and folder when stopped and started again."""
 
     node: int
     port: int

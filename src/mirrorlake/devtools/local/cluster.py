@@ -106,8 +106,7 @@ class EmbeddedCluster:
         return self._brokers[node].log_file
 
     def start(self, progress: Say | None = None) -> "EmbeddedCluster":
-        """Format unformatted brokers, start those that do not run, and wait until clients can see
-        all."""
+        """Format new brokers, start those that do not run, and wait until clients can see all."""
         self._refuse_a_foreign_cluster()
         kafka_jars(progress, self.version)
         down = [broker for broker in self._brokers if broker.pid is None]
@@ -151,8 +150,7 @@ class EmbeddedCluster:
         self.stop()
 
     def _refuse_a_foreign_cluster(self) -> None:
-        """Raise if this cluster, which must end with this process, would take over one that another
-        process started."""
+        """Raise if this cluster, which ends with this process, would take over another's."""
         foreign = [
             each.pid
             for each in self._brokers
@@ -165,8 +163,7 @@ class EmbeddedCluster:
             )
 
     def _quorum(self) -> list[Broker]:
-        """Return the nodes that are controllers too: an odd number, so that one of three may
-        die."""
+        """The nodes that are controllers too: an odd number, so that one of three may die."""
         return self._brokers[: len(self._brokers) - (len(self._brokers) + 1) % 2][:3]
 
     def _end(self, brokers: Sequence[Broker], first: signal.Signals) -> None:

@@ -18,8 +18,7 @@ def start_clusters(
     heap: str = "512m",
     detached: bool = False,
 ) -> dict[str, EmbeddedCluster]:
-    """Start clusters in parallel, each in `directory/<name>`; if one fails, stop all that this call
-    started."""
+    """Start clusters in parallel, each in `directory/<name>`; if one fails, stop the started."""
     kafka_jars()
     clusters = {
         name: EmbeddedCluster(

@@ -68,8 +68,7 @@ def status(directory: Path) -> list[ClusterStatus]:
 
 
 def topology_text(clusters: dict[str, EmbeddedCluster]) -> str:
-    """Return a topology file for two or more clusters, with a flow of all topics from the first to
-    the second."""
+    """A topology file for clusters, with a flow of all topics from the first to the second."""
     source, target = list(clusters)[:2]
     content: dict[str, object] = {
         "clusters": {

@@ -37,8 +37,7 @@ _QUIET = {"log_level": 0}
 
 
 def start_load(directory: Path, bootstrap_servers: str, brokers: int, rate: int) -> int:
-    """Create the topics, start the process unless it runs, and return its id. `rate` is records a
-    second in total."""
+    """Create topics, start the process unless it runs, return its id. `rate`: records/s in all."""
     running = load_pid(directory)
     if running is not None:
         return running

@@ -20,8 +20,7 @@ _DATABASE = "jdbc:derby:memory:metastore;create=true"
 
 @dataclass(frozen=True)
 class Metastore:
-    """The port of a metastore, and `settings`, the folder with the spark-defaults.conf that makes
-    sessions use it."""
+    """A metastore's port, and `settings`, the folder of its sessions' spark-defaults.conf."""
 
     port: int
     settings: Path
@@ -37,8 +36,7 @@ class Metastore:
 
 
 def metastore_at(port: int, folder: Path) -> Metastore:
-    """Describe a metastore on a local port, running or not; `folder` is for the tables of its
-    schemas."""
+    """A metastore on a local port, running or not; `folder` is for the tables of its schemas."""
     settings = folder / "settings"
     settings.mkdir(parents=True, exist_ok=True)
     lines = {

@@ -17,8 +17,7 @@ _lock = threading.Lock()
 
 
 def free_ports(count: int) -> list[int]:
-    """Return `count` different ports of 127.0.0.1 that no process listens on and that this process
-    never gave before."""
+    """`count` ports of 127.0.0.1 that no process listens on and this process never gave before."""
     ports: list[int] = []
     with _lock, ExitStack() as sockets:
         for _ in range(_TRIES):

@@ -24,8 +24,7 @@ _POLL_SECONDS = 0.05
 
 @dataclass
 class JvmProcess:
-    """A running command. `marker` is part of its command line: without it the process id belongs to
-    another process."""
+    """A running command. `marker` is in its command line: without it the id is another process'."""
 
     pid: int
     marker: str
@@ -53,8 +52,7 @@ class JvmProcess:
         return any(self._gone() for _ in attempts(seconds, _POLL_SECONDS))
 
     def _gone(self) -> bool:
-        """Return whether the process is gone: one that is ending has no command line, but still has
-        files open."""
+        """Whether the process is gone: one that is ending has no command line, but open files."""
         command = command_of(self.pid)
         return self.marker not in command if command else not _is_ending(self.pid)
 

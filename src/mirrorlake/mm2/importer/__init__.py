@@ -1,5 +1,4 @@
 """Imports MirrorMaker's configuration as a topology file: text in, document out.
 
-Pure: it knows neither Kafka nor Spark nor the disk. `mirrorlake.mm2.importer.read.import_files` is
-the entry point.
+Pure: it knows no Kafka, Spark or disk. The entry is `mirrorlake.mm2.importer.read.import_files`.
 """

@@ -53,8 +53,7 @@ def set_beside(document: dict[str, Any], report: Report) -> None:
 
 
 def _names(document: Mapping[str, Any], flow: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with which a flow mirrors what MirrorMaker 2 mirrors, under names that are never
-    MirrorMaker 2's."""
+    """Settings to mirror what MirrorMaker 2 does, under names never MirrorMaker 2's."""
     between = _separator(flow)
     mark = f"{between}{MARK}{between}"
     if len(mark) > 16:

@@ -109,8 +109,7 @@ def _unnamed(settings: Mapping[str, Entry]) -> bool:
 
 
 def _says_names_stay(entry: Entry) -> bool:
-    """Whether the entry is one of those that, with an empty alias, keep names as they are; so is
-    the default policy."""
+    """Whether the entry, with an empty alias, is one that keeps names, as the default policy is."""
     if entry.key == "replication.policy.class":
         return entry.value.endswith((".DefaultReplicationPolicy", ".IdentityReplicationPolicy"))
     return entry.key == "replication.policy.separator" and not entry.value
@@ -143,8 +142,7 @@ def _flow(settings: Mapping[str, Entry], unnamed: bool) -> str:
 
 
 def _place(draft: Draft, flow: str, kind: str, entry: Entry, kinds: Set[str]) -> None:
-    """Place an entry of a connector; `kinds` are the flow's connectors so far, the source connector
-    first."""
+    """Place a connector's entry; `kinds` are the flow's connectors so far, the source's first."""
     source, _, target = flow.partition("->")
     if entry.key in ("source.cluster.alias", "target.cluster.alias"):
         alias = source if entry.key.startswith("source") else target

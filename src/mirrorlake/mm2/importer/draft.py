@@ -46,8 +46,7 @@ _Offers = dict[str, list[_Offer]]
 
 
 class Draft:
-    """Collects clusters and flows. `place_*` take one entry each; `document` makes the topology of
-    all."""
+    """Collects clusters and flows. `place_*` take one entry; `document` makes the topology."""
 
     def __init__(self, report: Report, secrets: Secrets) -> None:
         self.report, self._secrets = report, secrets
@@ -75,8 +74,7 @@ class Draft:
     def set_flow(
         self, flow: str | None, values: Mapping[str, Value], entry: Entry | None = None
     ) -> None:
-        """Set fields of a flow, or of the defaults for None. Raises InputError if two entries
-        contradict each other."""
+        """Set a flow's fields, or (None) the defaults'. Raises InputError if entries contradict."""
         place = self._defaults if flow is None else self._flows[flow]
         for name, value in values.items():
             before = self._given.get((flow, name))
@@ -105,8 +103,7 @@ class Draft:
     def place_client_setting(
         self, alias: str, role: str | None, entry: Entry, name: str, rank: Rank
     ) -> bool:
-        """Place a client setting of a cluster; a `role` of None means all clients. Return False if
-        it is unknown."""
+        """Place a client setting of a cluster; `role` None: of all clients. False if unknown."""
         offers = self._clusters[alias]
         name = "bootstrap.servers" if name == "metadata.broker.list" else name
         if name == "bootstrap.servers" or client_keys.is_security(name):
@@ -126,8 +123,7 @@ class Draft:
         return True
 
     def place_known(self, entry: Entry, key: str) -> None:
-        """Place a setting that nothing else took: not needed if MirrorMaker 2 has it, else
-        unknown."""
+        """Place a setting that is left: not needed if MirrorMaker 2 has it, else unknown."""
         why = reason(key) or client_keys.NOT_NEEDED.get(key)
         if why is None and key in client_keys.CARRIED["consumer"] | client_keys.CARRIED["producer"]:
             why = _NO_CLIENT
@@ -137,8 +133,7 @@ class Draft:
             self.report.skip(entry, _HEADING)
 
     def document(self) -> dict[str, Any]:
-        """Make the topology. Raises InputError if a cluster has no address, or entries contradict
-        each other."""
+        """The topology. Raises InputError if a cluster has no address, or entries contradict."""
         clusters = {alias: self._cluster(alias, offers) for alias, offers in self._clusters.items()}
         document: dict[str, Any] = {"clusters": clusters, "lake": {"path": "./lake"}}
         if self._defaults:
@@ -150,8 +145,7 @@ class Draft:
         return "bootstrap.servers" in self._clusters[alias]
 
     def committed_only(self) -> frozenset[str]:
-        """The clusters that MirrorMaker read with isolation.level = read_committed, as mirrorlake
-        always does."""
+        """The clusters that MirrorMaker read with isolation.level = read_committed, as we do."""
         return frozenset(
             alias for alias, levels in self._isolation.items() if levels == {"read_committed"}
         )
@@ -222,8 +216,7 @@ _ONLY_NAMES = (
 
 
 def place_flow_key(draft: Draft, flow: str, entry: Entry, key: str, dedicated: bool) -> None:
-    """Place a key of a flow, without the flow's prefix: a client's setting, a connector's, or
-    neither."""
+    """Place a flow's key without its prefix: a client's setting, a connector's, or neither."""
     source, _, target = flow.partition("->")
     if not (
         _place_client(draft, source, target, entry, key, dedicated=dedicated)
@@ -270,8 +263,7 @@ def _place_cluster(draft: Draft, alias: str, entry: Entry, name: str) -> bool:
 
 
 def _place_override(draft: Draft, target: str, entry: Entry, role: str, name: str) -> bool:
-    """Connect's override of the worker's clients: only the producer of a source connector
-    exists."""
+    """Connect's override of a worker's clients: only a source connector's producer exists."""
     if role != "producer":
         draft.report.skip(entry, _UNREAD)
         return True
@@ -283,8 +275,7 @@ def _place_override(draft: Draft, target: str, entry: Entry, role: str, name: st
 def _place_producer(
     draft: Draft, alias: str, entry: Entry, name: str, *, dedicated: bool, target: str
 ) -> bool:
-    """Place a connector's producer setting: security helps to reach the cluster, the rest is for
-    offset syncs."""
+    """Place a connector's producer setting: security for the cluster, the rest for offset syncs."""
     if is_security(name) or name == "bootstrap.servers":
         return draft.place_client_setting(alias, None, entry, name, Rank.ROLE)
     better = f"{target}.producer.{name}" if dedicated else f"producer.override.{name}"

@@ -53,8 +53,7 @@ class Entry:
         return f"{self.file}{line}: {self.written or self.key}"
 
     def wrong(self, problem: str) -> InputError:
-        """Make the error for a value that cannot be imported; `problem` must not contain the
-        value."""
+        """The error for a value that cannot be imported; `problem` must not contain it."""
         return InputError(f"{self.at} {problem}")
 
 
@@ -132,8 +131,7 @@ class _Lines:
 
 
 def _is_listing(content: object) -> bool:
-    """Whether the content is Connect's answer with `expand`: connectors by name, with `info` or
-    `status`."""
+    """Whether it is Connect's answer with `expand`: connectors by name, `info` or `status`."""
     return (
         isinstance(content, dict)
         and bool(content)

@@ -213,8 +213,7 @@ _BY_VALUE: dict[str, Callable[[str], SettingOutcome]] = {
 
 
 def differs(mine: Value, other: Value) -> bool:
-    """Whether two values of one setting contradict each other; the order of a list does not
-    matter."""
+    """Whether two values of a setting contradict; the order of a list does not matter."""
     if isinstance(mine, list) and isinstance(other, list):
         return set(mine) != set(other)
     return mine != other

@@ -30,8 +30,7 @@ _READ = (
 
 
 def parts_of(file: SourceFile) -> list[tuple[str, list[Entry]]]:
-    """The connectors of a file, or its settings, each with its kind. Raises InputError if it has no
-    known kind."""
+    """A file's connectors or settings, with kinds. Raises InputError without a known kind."""
     if file.data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise InputError(f"{file.name} is UTF-16, as PowerShell's > writes it; save it as UTF-8")
     if b"\0" in file.data:

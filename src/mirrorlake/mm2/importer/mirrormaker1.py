@@ -60,8 +60,7 @@ def looks_like(settings: Mapping[str, Entry]) -> bool:
 def read_mirrormaker1(
     files: Sequence[Mapping[str, Entry]], options: Mapping[str, Entry], draft: Draft
 ) -> None:
-    """Place every entry of both files and every option. Raises InputError if one of the files is
-    missing."""
+    """Place every entry of both files and every option. Raises InputError if a file is missing."""
     roles = [_role(settings) for settings in files]
     if sorted(roles) != ["consumer", "producer"]:
         raise InputError(
@@ -137,8 +136,7 @@ def _place_topics(draft: Draft, flow: str, options: Mapping[str, Entry]) -> None
 
 
 def _patterns(entry: Entry) -> list[str]:
-    """Split patterns as MirrorMaker 1 does: commas separate alternatives, blanks and surrounding
-    quotes do not count."""
+    """Split patterns as MirrorMaker 1 does: at commas, without blanks and surrounding quotes."""
     patterns = [part for part in entry.value.replace(" ", "").strip("\"'").split(",") if part]
     if not patterns:
         raise entry.wrong("is empty")

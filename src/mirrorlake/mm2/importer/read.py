@@ -152,8 +152,7 @@ def _providers(settings: Iterable[Settings]) -> dict[str, str]:
 def _check(
     document: Mapping[str, Any], incomplete: Collection[str], files: Sequence[SourceFile]
 ) -> None:
-    """Raise InputError for anything that `load_topology` would refuse, except incomplete security
-    blocks."""
+    """Raise InputError for all that `load_topology` would refuse but incomplete security blocks."""
     clusters = {
         alias: {key: value for key, value in cluster.items() if key != "security"}
         if alias in incomplete
@@ -195,8 +194,7 @@ def _unset(document: Mapping[str, Any], name: str) -> list[str]:
 def _keep_groups(document: dict[str, Any], report: Report, maker: str) -> None:
     """Do not sync consumer groups where MirrorMaker did not: a default must not begin to move them.
 
-    With flows both ways, a group that is briefly empty would be set to the position of its namesake
-    on the other side.
+    With flows both ways, a briefly empty group would be set to its namesake's position.
     """
     flows = _unset(document, "sync_group_offsets_enabled")
     if not flows:
@@ -215,8 +213,7 @@ def _keep_groups(document: dict[str, Any], report: Report, maker: str) -> None:
 def _note_arrivals(
     document: Mapping[str, Any], report: Report, committed: Collection[str], beside: bool
 ) -> None:
-    """Report first how arriving records will differ from those of MirrorMaker with the same
-    files."""
+    """Report first how arriving records will differ from MirrorMaker's with the same files."""
     dirty = [flow for flow in document["flows"] if flow.partition("->")[0] not in committed]
     if dirty:
         report.differs(

@@ -50,13 +50,11 @@ class Report:
         _append(self.notes, text)
 
     def differs(self, text: str) -> None:
-        """Report how records at the target will differ from MirrorMaker's; these notes come
-        first."""
+        """Report how target records will differ from MirrorMaker's; these notes come first."""
         _append(self.arrives, text)
 
     def as_document(self) -> dict[str, Any]:
-        """Return the report for `--json`: carried, not_needed, not_supported, and notes, those of
-        `differs` first."""
+        """For `--json`: carried, not_needed, not_supported, notes, those of `differs` first."""
         for entry, other in self._follows:
             mine, theirs = self._verdicts[entry.place], self._verdicts[other.place]
             for name in ("to", "not_needed", "not_supported"):

@@ -24,8 +24,7 @@ class Field:
     loader: yaml.SafeLoader = field(repr=False)
 
     def parts(self) -> dict[str, "Field"]:
-        """The fields of an object by name, without those that are null. Raises InputError for
-        anything else."""
+        """An object's fields by name, without nulls. Raises InputError for anything else."""
         if not isinstance(self.node, yaml.MappingNode):
             raise self.wrong("must be an object")
         try:

@@ -15,8 +15,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Secrets:
-    """Names environment variables in place of secrets. `providers` is provider name -> Java
-    class."""
+    """Names environment variables for secrets. `providers` is provider name -> Java class."""
 
     def __init__(self, report: Report, providers: Mapping[str, str]) -> None:
         self._report = report
@@ -53,8 +52,7 @@ class Secrets:
             )
 
     def hide(self, entry: Entry, value: str | None, alias: str, to: str) -> str:
-        """Return the reference for the secret `clusters.<alias>.<to>`; `value` is None if
-        unknown."""
+        """The reference for the secret `clusters.<alias>.<to>`; `value` is None if unknown."""
         if value is not None and (mounted := self._mounted(entry, value, f"clusters.{alias}.{to}")):
             return mounted
         if value is not None and (kept := self._own(value)):
@@ -72,8 +70,7 @@ class Secrets:
         return self.hide(entry, value, alias, to) if "${" in value else value
 
     def _own(self, value: str) -> str | None:
-        """A reference to an environment variable in mirrorlake's form, if the value is exactly
-        that."""
+        """A reference to an environment variable in mirrorlake's form, if the value is one."""
         match = _REFERENCE.fullmatch(value)
         if match and match[1] in self._environment and _VARIABLE.fullmatch(match[3]):
             return f"${{env:{match[3]}}}"

@@ -29,8 +29,7 @@ class Login:
 
 
 def parse_jaas(text: str) -> Login:
-    """Read `package.Module required name="value" …;`; raises ValueError with a reason that quotes
-    no value."""
+    """Read `package.Module required name="value" …;`; raises ValueError that quotes no value."""
     tokens = _tokens(text.strip())
     while tokens and tokens[-1] == (";", True):
         tokens.pop()
@@ -100,8 +99,7 @@ class _Impossible(Exception):
 
 
 class SecurityReader:
-    """Makes the block of one cluster; `settings` are the effective entries by the client's name for
-    them."""
+    """Makes the block of one cluster; `settings` are effective entries by the client's names."""
 
     def __init__(
         self, alias: str, settings: Mapping[str, Entry], secrets: Secrets, report: Report
@@ -194,8 +192,7 @@ class SecurityReader:
     def _credentials(
         self, given: dict[str, Entry], login: Login | None, by_token: bool
     ) -> dict[str, Any]:
-        """Return the fields of a login: a user with a password, or client credentials (KIP-768).
-        Raises InputError."""
+        """A login: a user and password, or client credentials (KIP-768). Raises InputError."""
         jaas = given.pop(_JAAS, None)
         options = dict(login.options) if login else {}
         credentials: dict[str, tuple[Entry, str]] = {}

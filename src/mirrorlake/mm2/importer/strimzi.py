@@ -220,8 +220,7 @@ class _Maker:
         return entries
 
     def _cluster_config(self, side: str, key: str, part: Field) -> list[Entry]:
-        """The entries that a key of a cluster's config means for a connector: the target's config
-        is the worker's too."""
+        """A connector's entries for a key of a cluster's config: the target's is the worker's."""
         if side == "source" or is_security(key):
             return [part.entry(f"{side}.cluster.{key}")]
         if key.startswith("producer."):

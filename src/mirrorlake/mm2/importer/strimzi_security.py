@@ -46,8 +46,7 @@ class Secured:
 
 
 def security_entries(cluster: Field, namespace: str) -> Secured:
-    """Read `tls` and `authentication` of a cluster. Raises InputError for input that Strimzi itself
-    would not accept."""
+    """Read a cluster's `tls` and `authentication`. Raises InputError for what Strimzi refuses."""
     return _Security(cluster, namespace).read()
 
 
@@ -129,8 +128,7 @@ class _Security:
         return by_sasl
 
     def _certificate(self, one: Field) -> Iterator[str]:
-        """References to one trusted certificate; a pattern that matches the usual key means that
-        key."""
+        """References to a trusted certificate; a pattern that matches the usual key means it."""
         secret = one.needed("secretName").text()
         pattern, name = one.part("pattern"), one.part("certificate")
         if pattern is not None and set("*?[{") & set(pattern.text()):
