@@ -95,8 +95,7 @@ class Scene:
             "sql", f"SELECT count(*) AS n FROM records WHERE topic = '{self.topic}'"
         )
         (mapped,) = self.ask(
-            "sql",
-            f"SELECT sum(record_count) AS n FROM offset_map WHERE topic = '{self.topic}'",
+            "sql", f"SELECT sum(record_count) AS n FROM offset_map WHERE topic = '{self.topic}'"
         )
         assert staged["n"] == mapped["n"] == self.written
 

@@ -151,11 +151,7 @@ def test_half_way_through_a_failover(
             result.exit_code,
             document["complete"],
             [row["done"] for row in document["groups"]],
-        ) == (
-            0,
-            True,
-            done,
-        )
+        ) == (0, True, done)
     ends = {}
     for word, groups in chosen.items():
         rows = newest(lake, *groups)

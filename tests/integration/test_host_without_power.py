@@ -11,13 +11,7 @@ from pyspark.sql import SparkSession
 from tests.support.clusters import ClusterPair
 from tests.support.disks import power_disk
 from tests.support.kafka import create_topic, numbered, record_count, write
-from tests.support.replication import (
-    assert_same,
-    finish,
-    lake_of,
-    start_run,
-    write_topology,
-)
+from tests.support.replication import assert_same, finish, lake_of, start_run, write_topology
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow

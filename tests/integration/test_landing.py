@@ -51,11 +51,7 @@ def without_views(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["path", "catalog"])
 def test_no_batch_compiles_code_of_its_own(
-    spark: SparkSession,
-    clusters: ClusterPair,
-    topic_name: str,
-    tmp_path: Path,
-    place: str,
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, place: str
 ) -> None:
     """The time of a batch, were it a literal in generated code, would make two new classes of every
     batch. What tasks write as files needs no code."""

@@ -92,10 +92,7 @@ def beside(
     clusters: ClusterPair, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterable[Beside]:
     # young enough to be kept
-    topic, start = (
-        f"moved-{uuid.uuid4().hex[:6]}",
-        int(time.time() * 1000) - 600_000,
-    )
+    topic, start = (f"moved-{uuid.uuid4().hex[:6]}", int(time.time() * 1000) - 600_000)
     with own_topics(clusters):
         topology = write_topology(
             tmp_path_factory.mktemp("migrate"),

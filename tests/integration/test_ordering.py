@@ -51,10 +51,7 @@ def test_both_readers_are_exact_and_files_are_the_ordinary_one(
     "simulation/test_simulation.py::test_no_schedule_breaks_a_law",
 )
 def test_the_files_of_a_batch_share_one_large_partition(
-    spark: SparkSession,
-    clusters: ClusterPair,
-    topic_name: str,
-    tmp_path: Path,
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
     """It goes on from one file to the next, which are read in that order without sorting."""
     count = 2 * UNDIVIDED

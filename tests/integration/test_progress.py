@@ -218,12 +218,7 @@ def test_a_fallback_in_the_middle_of_a_batch_writes_nothing_twice(bench: Bench) 
 )
 @pytest.mark.parametrize(
     ("reader", "left"),
-    [
-        ("files", 0),
-        ("files", 40),
-        ("rows", 40),
-        pytest.param("rows", 0, marks=pytest.mark.slow),
-    ],
+    [("files", 0), ("files", 40), ("rows", 40), pytest.param("rows", 0, marks=pytest.mark.slow)],
 )
 def test_a_reader_that_gives_less_than_was_planned_moves_no_position(
     bench: Bench, reader: str, left: int

@@ -171,10 +171,7 @@ def test_a_position_behind_the_end_of_its_topic_is_called_that(scene: Scene) -> 
 @pytest.mark.wide("test_an_empty_topic_has_a_position_too")
 @pytest.mark.parametrize(
     "away",
-    [
-        pytest.param(False, id="planned"),
-        pytest.param(True, id="unplanned", marks=pytest.mark.slow),
-    ],
+    [pytest.param(False, id="planned"), pytest.param(True, id="unplanned", marks=pytest.mark.slow)],
 )
 def test_positions_without_a_counterpart_are_named(scene: Scene, away: bool) -> None:
     """In a topic that is refused, in one that is paused, and in one that the flow does not

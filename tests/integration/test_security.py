@@ -293,10 +293,7 @@ FEW = ("wrong password", "unknown authority", "a missing secret")
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(
-            case,
-            marks=() if case in FEW else pytest.mark.wide("test_refused_logins"),
-        )
+        pytest.param(case, marks=() if case in FEW else pytest.mark.wide("test_refused_logins"))
         for case in REFUSED
     ],
 )

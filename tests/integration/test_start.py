@@ -126,11 +126,7 @@ def test_flows_with_starts_of_their_own_share_a_landing(
     assert staged == {"first": 6, "n": 9}
     mirrorlake(topology, "run", "--once")
     answer = mirrorlake(topology, "verify")
-    assert (answer["proven"], answer["differences"], answer["not_compared"]) == (
-        10 + 14,
-        [],
-        [],
-    )
+    assert (answer["proven"], answer["differences"], answer["not_compared"]) == (10 + 14, [], [])
     assert mirrorlake(topology, "status")["healthy"]
 
 
@@ -157,13 +153,7 @@ def test_a_flow_that_comes_later_hears_of_what_landing_passed_over(
     mirrorlake(topology, "run", "--once", code=1)
     (told,) = mirrorlake(topology, "status", code=1)["incidents"]
     place = ("flow", "kind", "topic", "first_offset", "last_offset")
-    assert tuple(told[name] for name in place) == (
-        "east->north",
-        "stage_trimmed",
-        topic_name,
-        0,
-        9,
-    )
+    assert tuple(told[name] for name in place) == ("east->north", "stage_trimmed", topic_name, 0, 9)
     mirrorlake(topology, "resolve", "--choice", choice)
     mirrorlake(topology, "run", "--once")
     there = read_topic(north, f"east.{topic_name}")[0]

@@ -285,11 +285,7 @@ def test_a_position_that_the_target_forgot_while_rows_were_not_mapped(
     )
     replicate_once(spark, topology)
     # The operator was wrong, and is taken at their word.
-    twice = [
-        *texts("b", 10, 1),
-        *texts("b", 10, 1),
-        *texts("c", 10, 1),
-    ]
+    twice = [*texts("b", 10, 1), *texts("b", 10, 1), *texts("c", 10, 1)]
     assert scene.seen("lost") == [*texts("a", 100, 1), *twice]
     assert not broken(lake, topology)
 

@@ -15,11 +15,7 @@ from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import numbered, read_topic, truncate, write
 from tests.support.lanes import BOTH_LANES
-from tests.support.replication import (
-    FLOW,
-    lake_of,
-    replicate_once,
-)
+from tests.support.replication import FLOW, lake_of, replicate_once
 from tests.support.topologies import assert_mapped, incidents
 from tests.support.trimmed_stage import delete_all_but_the_newest, trimmed
 

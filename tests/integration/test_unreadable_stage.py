@@ -23,11 +23,7 @@ from tests.support.replication import FLOW, assert_same, replicate_once, write_t
 #: Arrow's Azure client looks for credentials, finds none, and ends the process by an exception that
 #: nobody catches; its S3 client raises an OSError that is none of the more telling ones; the last
 #: scheme it does not know.
-PLACES = (
-    "abfss://container@account.dfs.core.windows.net",
-    "s3://bucket",
-    "s3n://bucket",
-)
+PLACES = ("abfss://container@account.dfs.core.windows.net", "s3://bucket", "s3n://bucket")
 
 
 def moved_to(place: str) -> Callable[..., BatchPlan]:

@@ -133,11 +133,7 @@ def test_a_stream_that_rested_goes_on(
     "lake/test_upkeep.py::test_a_table_of_an_earlier_version_gets_a_log_of_its_length"
 )
 def test_of_a_busy_table_the_newest_commits_alone_are_kept(
-    spark: SparkSession,
-    start_silver: Start,
-    lake: PathLake,
-    upkeep: UpkeepWorker,
-    tmp_path: Path,
+    spark: SparkSession, start_silver: Start, lake: PathLake, upkeep: UpkeepWorker, tmp_path: Path
 ) -> None:
     """A stream that stands within them goes on, and one that stands before them hears what to
     do."""

@@ -22,15 +22,7 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.warehouse import WarehouseLake
 from mirrorlake.library.internals import Internals
 from mirrorlake.run.upkeep import OTHER_WRITER, UpkeepWorker
-from tests.support.lake_rows import (
-    append,
-    no_session,
-    now_of,
-    opened,
-    run_row,
-    staged,
-    write_file,
-)
+from tests.support.lake_rows import append, no_session, now_of, opened, run_row, staged, write_file
 from tests.support.warehouse import SparkConnection
 
 CATALOG = "spark_catalog"
@@ -66,10 +58,7 @@ def actions(rows: mirrorlake.Rows) -> set[str]:
 
 @pytest.mark.slow
 def test_names_are_made_once_and_show_what_is_committed_later(
-    spark: SparkSession,
-    file: Path,
-    schema: str,
-    capsys: pytest.CaptureFixture[str],
+    spark: SparkSession, file: Path, schema: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lake = lake_of(file)
     append(lake, "records", staged(range(10)))

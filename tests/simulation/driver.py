@@ -19,12 +19,7 @@ import pyarrow as pa
 
 from mirrorlake import failpoints
 from mirrorlake.errors import Fenced, MirrorlakeError, TargetLost, TargetRefused, TopicRefused
-from mirrorlake.forget.still_needed import (
-    FlowPositions,
-    StillNeeded,
-    known_position,
-    still_needed,
-)
+from mirrorlake.forget.still_needed import FlowPositions, StillNeeded, known_position, still_needed
 from mirrorlake.kafka import python_log
 from mirrorlake.kafka.client_pool import ClientPool
 from mirrorlake.lake.decisions import Lost

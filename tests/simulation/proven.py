@@ -35,11 +35,7 @@ from mirrorlake.lake.incidents import Incident, Incidents
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.table_upkeep import merge_map, removals_from
 from mirrorlake.lake.targets import LivingMirror, noted_targets
-from mirrorlake.landing.generations import (
-    begin_generations,
-    decisions_of,
-    generations_of,
-)
+from mirrorlake.landing.generations import begin_generations, decisions_of, generations_of
 from mirrorlake.landing.source_comparison import TopicGeneration
 from mirrorlake.offsets.generations import newest_of
 from mirrorlake.offsets.parked import Parked
@@ -326,9 +322,7 @@ class ProvenWorld:
                     if part.key[1] == 0:
                         problems.append(
                             Incident(
-                                FLOW,
-                                "topic_recreated",
-                                SourceDataLost("made again", topic=topic),
+                                FLOW, "topic_recreated", SourceDataLost("made again", topic=topic)
                             )
                         )
                     continue

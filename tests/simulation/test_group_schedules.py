@@ -456,8 +456,7 @@ def drawn(directory: Path, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize(
-    "seed",
-    [0, *(pytest.param(seed, marks=MORE_SEEDS) for seed in range(1, PARTS))],
+    "seed", [0, *(pytest.param(seed, marks=MORE_SEEDS) for seed in range(1, PARTS))]
 )
 def test_no_schedule_breaks_a_law_of_groups(tmp_path: Path, seed: int) -> None:
     drawn(tmp_path, random.Random(seed))

@@ -228,10 +228,7 @@ def queries_begin_a_record_early(patch: Patch) -> None:
 
 
 #: Bugs of landing, and schedules that meet them more often.
-OF_LANDING = (
-    queries_begin_where_the_ones_before_ended,
-    queries_begin_a_record_early,
-)
+OF_LANDING = (queries_begin_where_the_ones_before_ended, queries_begin_a_record_early)
 
 
 def faults_of_the_cluster_are_taken_for_refusals(patch: Patch) -> None:

@@ -18,14 +18,7 @@ from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob
 from mirrorlake.resend.sender import BoundedStage
-from tests.simulation.driver import (
-    Driver,
-    MemoryMap,
-    MemoryStage,
-    MemoryWorkers,
-    Shards,
-    install,
-)
+from tests.simulation.driver import Driver, MemoryMap, MemoryStage, MemoryWorkers, Shards, install
 from tests.simulation.stage import Row
 from tests.simulation.steps import Death, Fault, Kind
 from tests.simulation.world import SOURCE, TARGET, Settings, World

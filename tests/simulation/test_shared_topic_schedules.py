@@ -207,8 +207,7 @@ def drawn(directory: Path, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize(
-    "seed",
-    [0, *(pytest.param(seed, marks=MORE_SEEDS) for seed in range(1, SCHEDULES))],
+    "seed", [0, *(pytest.param(seed, marks=MORE_SEEDS) for seed in range(1, SCHEDULES))]
 )
 def test_no_position_leads_behind_what_was_not_read(tmp_path: Path, seed: int) -> None:
     drawn(tmp_path, random.Random(seed))

@@ -20,10 +20,7 @@ LIMIT = 600
 
 @pytest.mark.parametrize(
     "schedules",
-    [
-        FEWER,
-        pytest.param(SCHEDULES, marks=pytest.mark.wide("test_no_schedule_breaks_a_law")),
-    ],
+    [FEWER, pytest.param(SCHEDULES, marks=pytest.mark.wide("test_no_schedule_breaks_a_law"))],
 )
 def test_no_schedule_breaks_a_law(pytestconfig: pytest.Config, schedules: str) -> None:
     command = [sys.executable, "-m", "tests.chaos", "--schedules", schedules, "--seed", "1"]

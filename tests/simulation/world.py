@@ -435,10 +435,7 @@ class World:
     def wake(self) -> None:
         """What outlived its process comes to its end: tasks, and commits that were on their way."""
         # those tasks have a worker of their own
-        task._writers, task.WORKER = (
-            ClientPool(),
-            "outlived",
-        )
+        task._writers, task.WORKER = (ClientPool(), "outlived")
         self.steps.wake()
         ghosts, self.ghosts = self.ghosts, []
         for ghost in ghosts:

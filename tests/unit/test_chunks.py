@@ -85,9 +85,7 @@ def test_an_interrupted_chunk_goes_on_with_what_has_not_passed(tree: pytest.Pyte
     ]
 
 
-def test_a_chunk_reads_its_own_files_and_every_file_is_in_some_chunk(
-    tree: pytest.Pytester,
-) -> None:
+def test_a_chunk_reads_its_own_files_and_every_file_is_in_some_chunk(tree: pytest.Pytester) -> None:
     (tree.path / "test_a.py").write_text("raise AssertionError('read')", encoding="utf-8")
     (tree.path / "below").mkdir()
     (tree.path / "below" / "test_c.py").write_text("def test_c(): pass", encoding="utf-8")

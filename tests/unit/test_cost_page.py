@@ -105,9 +105,7 @@ def test_the_warehouse_sleeps_as_the_table_says(
         assert awake == pytest.approx(wanted, abs=0.05)
 
 
-def test_requests_of_a_store_follow_its_pace(
-    arithmetic: dict[str, Callable[..., float]],
-) -> None:
+def test_requests_of_a_store_follow_its_pace(arithmetic: dict[str, Callable[..., float]]) -> None:
     for seconds in (10, 60, 240):
         assert figure(row(f"`{seconds}` |")[0]) == arithmetic["store_puts"](seconds)
     assert STORE_SECONDS == 120

@@ -16,7 +16,7 @@ HOLES = {
     (
         "never backwards",
         "lane python",
-    ): "positions of groups pass no lane: the admin client moves them",
+    ): "positions of groups pass no lane: the admin client moves them"
 }
 
 

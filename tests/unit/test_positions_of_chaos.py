@@ -23,13 +23,7 @@ def judged(committed: Sequence[int], seen: Sequence[int]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("committed", "seen"),
-    [
-        ([2, 5], [2, 4]),
-        ([3, 5], [0, 4]),
-        ([2], [2]),
-        ([0], []),
-        ([5, 5], [0, 4]),
-    ],
+    [([2, 5], [2, 4]), ([3, 5], [0, 4]), ([2], [2]), ([0], []), ([5, 5], [0, 4])],
     ids=["exact", "late, then exact", "at a marker", "nothing read", "late"],
 )
 def test_what_is_right(committed: Sequence[int], seen: Sequence[int]) -> None:

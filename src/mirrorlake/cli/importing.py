@@ -64,10 +64,7 @@ def import_(
     imported = import_files([_read(path) for path in files], options, beside)
     document = imported.topology if kubernetes is None else for_a_pod(imported.topology)
     text = topology_text(
-        document,
-        [path.name for path in files],
-        imported.variables,
-        imported.mounts,
+        document, [path.name for path in files], imported.variables, imported.mounts
     )
     if output is not None:
         _write(output, text)

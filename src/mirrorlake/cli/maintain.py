@@ -12,9 +12,7 @@ from mirrorlake.terminal import print_table
 def maintain(
     context: typer.Context,
     retention_days: int | None = typer.Option(
-        None,
-        min=1,
-        help="Keep records for this many days, instead of what the file says.",
+        None, min=1, help="Keep records for this many days, instead of what the file says."
     ),
     vacuum_hours: int | None = typer.Option(
         None, min=1, help="Keep files that no version needs for this many hours."

@@ -27,9 +27,7 @@ def restore(
         help="Restore what was there at this time, as 2026-11-21T03:12:00 (UTC, or with a zone).",
     ),
     as_of_offset: list[str] = typer.Option(
-        [],
-        metavar="TOPIC:PARTITION:OFFSET",
-        help="Only what is below this offset.",
+        [], metavar="TOPIC:PARTITION:OFFSET", help="Only what is below this offset."
     ),
     extras: str = typer.Option(
         "",

@@ -108,10 +108,7 @@ def explain(
 
 
 def _unknown_key(
-    path: Path,
-    location: list[str],
-    models: Mapping[tuple[str, ...], type[BaseModel]],
-    alone: bool,
+    path: Path, location: list[str], models: Mapping[tuple[str, ...], type[BaseModel]], alone: bool
 ) -> TopologyError:
     """`alone`: it has no value."""
     *parents, name = location

@@ -273,12 +273,7 @@ class AclSync:
             below = strange.below(prefix)
             return all(topic == checkpoints and prefix == every for topic in below)
 
-        return Mirrors(
-            names,
-            self._upstream(owned, names),
-            self._naming.target_prefix,
-            closed,
-        )
+        return Mirrors(names, self._upstream(owned, names), self._naming.target_prefix, closed)
 
     def _names(self) -> dict[str, str]:
         """Target topics by source topic, of all selected topics, whether they exist yet or not."""

@@ -25,12 +25,7 @@ from mirrorlake.lake.targets import (
     noted_targets,
     target_decisions,
 )
-from mirrorlake.offsets.generations import (
-    NotedTarget,
-    TargetDecision,
-    TargetGeneration,
-    newest_of,
-)
+from mirrorlake.offsets.generations import NotedTarget, TargetDecision, TargetGeneration, newest_of
 
 logger = logging.getLogger(__name__)
 

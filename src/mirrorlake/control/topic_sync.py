@@ -48,10 +48,7 @@ class TargetTopics:
     """Keeps a flow's target topics as the source's. `left_out` says why some are not mirrored."""
 
     def __init__(
-        self,
-        flow: ResolvedFlow,
-        deployment: Deployment,
-        left_out: Mapping[str, str] | None = None,
+        self, flow: ResolvedFlow, deployment: Deployment, left_out: Mapping[str, str] | None = None
     ) -> None:
         connections, event_log = deployment.connections, deployment.event_log
         self.flow = flow

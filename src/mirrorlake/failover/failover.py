@@ -149,9 +149,7 @@ def _drained(deployment: Deployment, flow: ResolvedFlow) -> Drained:
     undrained."""
     try:
         # imported here: it runs the flow by Spark, which a dry run does without
-        from mirrorlake.failover.drain import (
-            drain,
-        )
+        from mirrorlake.failover.drain import drain
 
         return drain(deployment, flow)
     except MirrorlakeError as error:

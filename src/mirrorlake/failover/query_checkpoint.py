@@ -86,11 +86,7 @@ def translate_query(
     offsets = [position for position in asked if position[2] not in (EARLIEST, LATEST)]
     known = translate_along(lake, topology, way, offsets)
     known.update(
-        _marks(
-            flow,
-            [position for position in asked if position[2] in (EARLIEST, LATEST)],
-            reverse,
-        )
+        _marks(flow, [position for position in asked if position[2] in (EARLIEST, LATEST)], reverse)
     )
     others = other_logs(lake, flow.name)
     translated = TranslatedQuery({}, [])
@@ -108,9 +104,7 @@ def translate_query(
 
 
 def _marks(
-    flow: ResolvedFlow,
-    asked: Sequence[TopicPartitionOffset],
-    reverse: bool,
+    flow: ResolvedFlow, asked: Sequence[TopicPartitionOffset], reverse: bool
 ) -> dict[TopicPartitionOffset, Translated]:
     """Translate EARLIEST and LATEST, which need only the topic's name there; topics that are not
     mirrors are left out."""

@@ -11,12 +11,7 @@ from dataclasses import dataclass, replace
 from mirrorlake.config.flow import Flow
 from mirrorlake.naming.at_target import is_own_group
 from mirrorlake.naming.selection import matches_any
-from mirrorlake.offsets.positions import (
-    Committed,
-    InGeneration,
-    TopicAndPartition,
-    Translated,
-)
+from mirrorlake.offsets.positions import Committed, InGeneration, TopicAndPartition, Translated
 
 #: (group, topic, partition).
 GroupPartition = tuple[str, str, int]

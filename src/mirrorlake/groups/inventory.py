@@ -161,8 +161,7 @@ def _by_cluster(route: Route, named: Sequence[str] | None) -> GroupInventory:
     mirrors = _mirrors(route, {key[1] for key in everything})
     committed = {key: position for key, position in everything.items() if key[1] in mirrors}
     translated = readable_positions(
-        {(key[1], key[2], position.offset) for key, position in committed.items()},
-        sides_of(route),
+        {(key[1], key[2], position.offset) for key, position in committed.items()}, sides_of(route)
     )
     counterparts = {
         key: translated.get((key[1], key[2], position.offset))

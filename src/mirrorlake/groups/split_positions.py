@@ -37,10 +37,7 @@ class SplitPositions:
         return self._topics
 
     def split(
-        self,
-        reported: PositionsOfGroups,
-        topics: Set[str],
-        since: Mapping[TopicAndPartition, int],
+        self, reported: PositionsOfGroups, topics: Set[str], since: Mapping[TopicAndPartition, int]
     ) -> Split:
         """Split positions by whether they are in these topics, and not behind the offset since
         which the log of their partition is another one."""

@@ -33,9 +33,7 @@ class OpenTransaction:
 
 
 def open_transactions(
-    admin: ClusterAdmin,
-    settings: Settings,
-    wanted: Collection[TopicAndPartition],
+    admin: ClusterAdmin, settings: Settings, wanted: Collection[TopicAndPartition]
 ) -> dict[TopicAndPartition, OpenTransaction]:
     """The oldest open transaction of each of some partitions. Partitions without one, or whose
     leader cannot be queried this way, are missing. `settings` are librdkafka's. Raises

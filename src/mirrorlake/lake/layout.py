@@ -13,10 +13,7 @@ FOLLOWED = ("records", "offset_map")
 #: How long tombstones of replaced files stay in a log's checkpoints, each of which has them all.
 _TOMBSTONES = {"delta.deletedFileRetentionDuration": "interval 6 hours"}
 _SHORT = {"delta.logRetentionDuration": "interval 30 minutes"}
-_LONG = {
-    "delta.logRetentionDuration": "interval 7 days",
-    "delta.enableExpiredLogCleanup": "false",
-}
+_LONG = {"delta.logRetentionDuration": "interval 7 days", "delta.enableExpiredLogCleanup": "false"}
 
 
 def log_properties(table: str) -> Mapping[str, str]:

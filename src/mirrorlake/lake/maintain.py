@@ -15,13 +15,7 @@ from mirrorlake.lake.forgotten import finish_calls
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.objectives import note_objectives
-from mirrorlake.lake.retention import (
-    ConsumingFlow,
-    Cut,
-    StagedGeneration,
-    cut_records,
-    removals_of,
-)
+from mirrorlake.lake.retention import ConsumingFlow, Cut, StagedGeneration, cut_records, removals_of
 
 #: Rows of the map are merged when their batches are so old, days: queries about a batch are about
 #: recent ones.

@@ -134,10 +134,7 @@ def _reading_schema(spark: "SparkSession", schema: str) -> Lake:
 
 
 def _open_folder(
-    root: Place,
-    checkpoints: Path | None,
-    session: "Callable[[], SparkSession]",
-    location: Location,
+    root: Place, checkpoints: Path | None, session: "Callable[[], SparkSession]", location: Location
 ) -> Lake:
     lake = PathLake(session, root, checkpoints, registered=location.catalog is not None)
     there = _tables_at(root)

@@ -78,10 +78,7 @@ def went_back(alias: str, offset: int) -> str:
 
 
 def inexact_reasons(
-    lake: Reader,
-    flow: str,
-    translated: Mapping[TopicPartitionOffset, Translated],
-    reverse: bool,
+    lake: Reader, flow: str, translated: Mapping[TopicPartitionOffset, Translated], reverse: bool
 ) -> dict[TopicPartitionOffset, str]:
     """Why some translated positions are not exact. The law knows what was mirrored, and not whether
     the source still has the log that it was mirrored from."""

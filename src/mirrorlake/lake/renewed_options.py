@@ -42,10 +42,7 @@ class RenewedOptions:
     """
 
     def __init__(
-        self,
-        fixed: Mapping[str, str],
-        ask: Callable[[], Lent],
-        clock: Callable[[], float],
+        self, fixed: Mapping[str, str], ask: Callable[[], Lent], clock: Callable[[], float]
     ) -> None:
         self._fixed, self._ask, self._clock = dict(fixed), ask, clock
         self._lent: Lent | None = None

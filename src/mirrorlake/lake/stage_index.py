@@ -254,8 +254,7 @@ class _LocalStage(_Source):
             path for path, ranges in zip(commit.added, by_statistics, strict=True) if ranges is None
         ]
         read = ranges_read(
-            [self._log.table / path for path in unread],
-            [count_of(stated[path]) for path in unread],
+            [self._log.table / path for path in unread], [count_of(stated[path]) for path in unread]
         )
         added = [
             (path, next(read) if ranges is None else ranges)

@@ -5,12 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mirrorlake.lake.retention import Removal
-from mirrorlake.landing.source_comparison import (
-    CurrentGenerations,
-    LandingPlan,
-    Loss,
-    SourceTopic,
-)
+from mirrorlake.landing.source_comparison import CurrentGenerations, LandingPlan, Loss, SourceTopic
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
 

@@ -19,12 +19,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.checkpoints import has_name, is_fenced_by_delta, keep_read, newest_end
 from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.receipts import RECEIPTS, not_read, reported_batch
-from mirrorlake.landing.stage_rows import (
-    ADDED_BY_SPARK,
-    PART_DONE,
-    rows_of_parts,
-    schema_for_spark,
-)
+from mirrorlake.landing.stage_rows import ADDED_BY_SPARK, PART_DONE, rows_of_parts, schema_for_spark
 from mirrorlake.offsets.positions import Ends, ranges_between
 from mirrorlake.spark.tasks import numbers
 

@@ -30,10 +30,7 @@ def _everywhere(value: float) -> Mapping[LakeKind, float]:
     return dict.fromkeys(KINDS, value)
 
 
-_AS_IN_A_FOLDER: Mapping[LakeKind, str] = {
-    "store": "as in a folder",
-    "catalog": "as in a folder",
-}
+_AS_IN_A_FOLDER: Mapping[LakeKind, str] = {"store": "as in a folder", "catalog": "as in a folder"}
 _TWICE_IN_A_CATALOG: Mapping[LakeKind, str] = {
     **_AS_IN_A_FOLDER,
     "catalog": "twice a folder's, as was measured of 120 B",

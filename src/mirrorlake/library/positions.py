@@ -194,10 +194,7 @@ class Positions(Opened):
 
 
 def _answers(
-    reader: Reader,
-    flow: str,
-    translated: Mapping[TopicPartitionOffset, Translated],
-    reverse: bool,
+    reader: Reader, flow: str, translated: Mapping[TopicPartitionOffset, Translated], reverse: bool
 ) -> dict[TopicPartitionOffset, Position]:
     """The translated positions, each with the reason if it is not exact."""
     passed_over = () if reverse else records_passed_over(reader, flow, translated)

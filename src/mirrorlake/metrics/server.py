@@ -130,11 +130,7 @@ class _Collector:
 
 def _exposed(family: Family) -> Any:
     """A metric in prometheus_client's form."""
-    from prometheus_client.core import (
-        CounterMetricFamily,
-        GaugeMetricFamily,
-        HistogramMetricFamily,
-    )
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
     metric = family.metric
     kinds = {

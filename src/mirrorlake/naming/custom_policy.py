@@ -70,11 +70,7 @@ class CustomPolicy:
 
 
 def load_policy(
-    spec: str,
-    separator: str,
-    aliases: frozenset[str],
-    source_alias: str,
-    directory: Path | None,
+    spec: str, separator: str, aliases: frozenset[str], source_alias: str, directory: Path | None
 ) -> ReplicationPolicy:
     """Load `package.module:Class` from the installed packages, or `file.py:Class`, relative to
     `directory` (of the topology file).

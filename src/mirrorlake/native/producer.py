@@ -185,12 +185,7 @@ class Shipment:
     exact = True
 
     def __init__(
-        self,
-        producer: Producer,
-        topic: str,
-        partition: int,
-        outgoing: Outgoing,
-        rows: range,
+        self, producer: Producer, topic: str, partition: int, outgoing: Outgoing, rows: range
     ) -> None:
         self._producer = producer
         self._place = (topic, partition)

@@ -183,14 +183,7 @@ def _read(lib: Library, reports: int, slots: np.ndarray) -> str | None:
         return "the compiled loop counts records wrongly"
     filled = {name: np.zeros_like(column) for name, column in expected.items()}
     columns = Columns(**{name: column.ctypes.data for name, column in filled.items()})
-    lib.fill(
-        *given,
-        *all_ranges,
-        1,
-        cursors.ctypes.data,
-        C.addressof(columns),
-        0,
-    )
+    lib.fill(*given, *all_ranges, 1, cursors.ctypes.data, C.addressof(columns), 0)
     wrong = [name for name, column in expected.items() if not np.array_equal(column, filled[name])]
     return f"the compiled loop reads {', '.join(wrong)} wrongly" if wrong else None
 

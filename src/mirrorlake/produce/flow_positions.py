@@ -38,9 +38,6 @@ def positions_behind(
         known = ends[key][1] if key in ends else list(written.get(key, ()))
         ends[key] = (chunk, add_written(known, segments))
     return {
-        chunk.plan.target_key: (
-            int(chunk.offsets[-1]) + 1,
-            metadata_of(chunk.plan, written_now),
-        )
+        chunk.plan.target_key: (int(chunk.offsets[-1]) + 1, metadata_of(chunk.plan, written_now))
         for chunk, written_now in ends.values()
     }

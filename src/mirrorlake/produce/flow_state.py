@@ -23,9 +23,7 @@ class FlowState:
     `unrestored` the stopped partitions of which the target may have more than the map."""
 
     def __init__(
-        self,
-        floors: Mapping[TopicAndPartition, Floor],
-        unrestored: Collection[PartitionGeneration],
+        self, floors: Mapping[TopicAndPartition, Floor], unrestored: Collection[PartitionGeneration]
     ) -> None:
         self.floors = dict(floors)
         self.owners: dict[int, str] = {}

@@ -137,11 +137,7 @@ def _microseconds(times: pa.Array) -> pa.Array:
 
 
 def result_of(
-    shard: int,
-    worker: str,
-    states: Iterable[Progress],
-    complete: bool,
-    ended: Ended | None = None,
+    shard: int, worker: str, states: Iterable[Progress], complete: bool, ended: Ended | None = None
 ) -> pa.RecordBatch:
     """One row of RESULT per partition. `complete` is false if rows of the shard were left for the
     next batch; the shard's first row has the counts of `ended`.

@@ -14,13 +14,7 @@ from mirrorlake.lake.row_sizes import bytes_of_each
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import add_written, rebuild
 from mirrorlake.produce.culprit import TopicDenied, lacking_rights
-from mirrorlake.produce.delivery import (
-    Chunk,
-    halves_of,
-    parts_of,
-    record_count,
-    size_of,
-)
+from mirrorlake.produce.delivery import Chunk, halves_of, parts_of, record_count, size_of
 from mirrorlake.produce.flow_positions import MetadataFull
 from mirrorlake.produce.older_lake import OLDER
 from mirrorlake.produce.parking import RECORD_REFUSALS, RefusedRecord, Search

@@ -133,11 +133,7 @@ class ControlLoop:
         if not settings.refresh_topics_enabled or refresh > CHECK_SECONDS:
             add("target topics", CHECK_SECONDS, self._flow_worker.check_targets, once=False)
         if settings.sync_topic_configs_enabled:
-            add(
-                "configs",
-                settings.sync_topic_configs_interval_seconds,
-                self._sync_configs,
-            )
+            add("configs", settings.sync_topic_configs_interval_seconds, self._sync_configs)
         emitting = settings.emit_checkpoints_interval_seconds
         if settings.emit_checkpoints_enabled:
             add("checkpoints", emitting, self.groups.source.checkpoint)

@@ -47,10 +47,7 @@ class UnknownStage:
 
 
 def flow_totals(
-    connections: Connections,
-    flow: ResolvedFlow,
-    plans: Sequence[TopicPlan],
-    staged: Staged,
+    connections: Connections, flow: ResolvedFlow, plans: Sequence[TopicPlan], staged: Staged
 ) -> Totals:
     """The totals of a flow's plan, by asking both clusters and the lake."""
     counts = topic_totals(

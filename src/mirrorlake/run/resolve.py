@@ -182,8 +182,7 @@ def resolve(deployment: Deployment, wanted: Wanted, choice: str) -> list[dict[st
         if incident["kind"] == LEFT:
             _settle_acls(deployment, incident["flow"], choice == "revoke")
         incidents.settle_all(
-            [key_of(incident)],
-            _read(deployment, incident) if choice == READ_AGAIN else choice,
+            [key_of(incident)], _read(deployment, incident) if choice == READ_AGAIN else choice
         )
     return deciding
 

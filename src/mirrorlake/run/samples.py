@@ -115,10 +115,7 @@ class Sampler:
         places = self._places_of(target_ends.keys, snapshot.generations)
         clock = time.monotonic()
         starts = self._starts.of(
-            clock,
-            places,
-            lambda keys: source.start_offsets(keys, skip_silent=True),
-            self._lagging,
+            clock, places, lambda keys: source.start_offsets(keys, skip_silent=True), self._lagging
         )
         marks = self._marks.of(
             clock,
@@ -300,10 +297,7 @@ class Sampler:
         return _TargetEnds(keys, names, self._ends_of(remote, target, names))
 
     def _ends_of(
-        self,
-        mirrors: Sequence[TopicAndPartition],
-        target: ClusterAdmin,
-        names: Mapping[str, str],
+        self, mirrors: Sequence[TopicAndPartition], target: ClusterAdmin, names: Mapping[str, str]
     ) -> Mapping[TopicAndPartition, int]:
         """The ends of some target partitions. Of many partitions, only those that moved are asked
         for, and all now and then: what another program writes there shows that much later."""

@@ -166,8 +166,7 @@ def _row(outcome: object) -> pa.RecordBatch:
     other way, and may not be able to unpickle it."""
     if isinstance(outcome, Exception) and not _is_handled(outcome):
         outcome = TaskFailed(
-            f"{type(outcome).__qualname__}: {text_of(outcome)}",
-            "".join(format_exception(outcome)),
+            f"{type(outcome).__qualname__}: {text_of(outcome)}", "".join(format_exception(outcome))
         )
     return pa.RecordBatch.from_pylist([{"outcome": pickle.dumps(outcome)}], OUTCOMES)
 

@@ -43,15 +43,7 @@ def test_all_that_lies_in_front_of_the_end_is_counted(
     }
     assert all(
         stretch
-        == OvertakenRange(
-            FLOW,
-            "orders",
-            0,
-            stretch.generation,
-            0,
-            stretch.last,
-            stretch.last + 1,
-        )
+        == OvertakenRange(FLOW, "orders", 0, stretch.generation, 0, stretch.last, stretch.last + 1)
         for stretch in overtaken_parts
     )
 

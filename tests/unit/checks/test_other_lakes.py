@@ -118,11 +118,7 @@ def test_a_flow_that_has_begun_is_not_asked_about(lake: Lake, tmp_path: Path) ->
 @pytest.mark.parametrize("noted", ["offset_map", "target_generations"])
 @pytest.mark.parametrize("errors", [(), ("broker 2 is away",)])
 def test_a_flow_that_has_begun_leaves_out_what_another_lake_has_brought(
-    lake: Lake,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    errors: tuple[str, ...],
-    noted: str,
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, errors: tuple[str, ...], noted: str
 ) -> None:
     """As where a lake was lost, and its flow was begun anew with other topics. So it does where
     that is not known."""

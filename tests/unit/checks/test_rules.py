@@ -248,11 +248,7 @@ def test_a_topic_keeps_its_sources_factor_as_far_as_there_are_brokers(
 ) -> None:
     flow = flow_of({})
     (plan,) = plan_topics(
-        flow.selection,
-        source={"t": Seen(4, 3)},
-        target={},
-        target_brokers=brokers,
-        factor=None,
+        flow.selection, source={"t": Seen(4, 3)}, target={}, target_brokers=brokers, factor=None
     )
     assert (plan.target_topic, plan.partitions, plan.factor, plan.action) == (
         "east.t",
@@ -411,10 +407,7 @@ def test_patterns_match_whole_names() -> None:
     selection = flow_of({"topics": " orders , bills.* "}).selection
     assert [
         t for t in ("orders", "orders-archive", "my-orders", "bills2") if selection.selects(t)
-    ] == [
-        "orders",
-        "bills2",
-    ]
+    ] == ["orders", "bills2"]
 
 
 def flow_of(settings: Mapping[str, object]) -> ResolvedFlow:

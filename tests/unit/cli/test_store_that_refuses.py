@@ -50,10 +50,7 @@ def refused(link: StoreLink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ids=lambda words: words[0],
 )
 def test_a_command_ends_with_a_sentence(
-    link: StoreLink,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    words: tuple[str, ...],
+    link: StoreLink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     topology = refused(link, tmp_path, monkeypatch)
     link.fault = lambda _request: "expired"

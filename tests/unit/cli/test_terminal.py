@@ -173,9 +173,7 @@ def test_resolve(shared: Context, shown: io.StringIO, monkeypatch: pytest.Monkey
 
 
 def test_resolve_says_what_decides_and_what_then(
-    shared: Context,
-    shown: io.StringIO,
-    monkeypatch: pytest.MonkeyPatch,
+    shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = {"flow": "a->b", "topic": "t", "partition": 3, "first_offset": None, "detail": "d"}
     row = {
@@ -191,12 +189,7 @@ def test_resolve_says_what_decides_and_what_then(
     resolve.resolve(of(shared), None, None, None, None, None, None, as_json=False)
     line = f"mirrorlake -c {shared.config} resolve --topic t"
     assert said == [f"decide the first of these by: {line} --choice retry (or skip)"]
-    passing = {
-        **row,
-        "kind": "landing_failed",
-        "closes_by_itself": True,
-        "helps": "it passes",
-    }
+    passing = {**row, "kind": "landing_failed", "closes_by_itself": True, "helps": "it passes"}
     for rows in ([passing, row], [passing]):
         said.clear()
         monkeypatch.setattr(library, "open_incidents", lambda *_, rows=rows: rows)

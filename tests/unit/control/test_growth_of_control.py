@@ -9,13 +9,7 @@ import pytest
 
 from mirrorlake.config.topology import load_topology
 from mirrorlake.control import acl_sync, config_sync, target_generations
-from mirrorlake.control.acl_plan import (
-    AclChange,
-    Mirrors,
-    implied_acls,
-    owned_acls,
-    plan_acls,
-)
+from mirrorlake.control.acl_plan import AclChange, Mirrors, implied_acls, owned_acls, plan_acls
 from mirrorlake.control.acl_removals import removals
 from mirrorlake.control.denied_topics import DeniedTopics
 from mirrorlake.control.repeats import Contests, RefusedChanges
@@ -54,9 +48,7 @@ def prefix(text: str) -> str:
 
 
 def planned(
-    source: Callable[[str], Iterable[Acl]],
-    there: Callable[[str], Iterable[Acl]],
-    **of_mirrors: Any,
+    source: Callable[[str], Iterable[Acl]], there: Callable[[str], Iterable[Acl]], **of_mirrors: Any
 ) -> Made:
     """A plan of ACLs by what each topic has at the source, and what we made of each mirror."""
 

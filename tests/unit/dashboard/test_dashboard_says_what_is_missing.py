@@ -74,11 +74,7 @@ def with_group(directory: Path, *positions: dict[str, object], sampled: bool = T
         ({"reason": BEHIND_LOST}, "held back", "reads some records again"),
         ({"reason": f"{PAST_END} (it ends at 100)"}, "held back", "reads some records again"),
         ({"reason": trimmed_reason(7)}, "lacks records", "without some records"),
-        (
-            {"reason": f"{HELD_BACK}; {trimmed_reason(7)}"},
-            "held back",
-            "without some records",
-        ),
+        ({"reason": f"{HELD_BACK}; {trimmed_reason(7)}"}, "held back", "without some records"),
         ({"reason": NO_MIRROR, **NOWHERE}, "not there", "not at all"),
         ({"reason": OVER}, "not there", "not at all"),
         ({"reason": EXCLUDED, "source_position": None, **NOWHERE}, "not there", "not at all"),

@@ -5,13 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from mirrorlake.devtools.bench.capacity import (
-    Backlog,
-    Capacity,
-    Seen,
-    figures_of,
-    split_cost,
-)
+from mirrorlake.devtools.bench.capacity import Backlog, Capacity, Seen, figures_of, split_cost
 from mirrorlake.devtools.bench.latency import Pace
 from mirrorlake.devtools.bench.scale import Size
 from mirrorlake.devtools.bench.tables import tables

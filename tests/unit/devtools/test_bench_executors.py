@@ -109,10 +109,7 @@ def test_a_process_and_its_children_share_a_quota() -> None:
         pytest.skip(str(refused))
     spin = "import os, sys; sys.stdin.readline(); os.fork()\nwhile True: pass"
     command = [sys.executable, "-c", spin]
-    with (
-        quotas,
-        subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as child,
-    ):
+    with quotas, subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as child:
         try:
             quotas.hold("spin", [child.pid])
             assert child.stdin is not None

@@ -75,10 +75,7 @@ def test_no_position_in_it_is_moved(
 @pytest.mark.usefixtures("positions")
 @pytest.mark.parametrize("decision", [(True, None), (False, "stop")])
 def test_nor_while_it_waits_or_is_stopped(
-    lake: MemoryLake,
-    source: MemoryCluster,
-    tmp_path: Path,
-    decision: tuple[bool, str | None],
+    lake: MemoryLake, source: MemoryCluster, tmp_path: Path, decision: tuple[bool, str | None]
 ) -> None:
     noted = dict(zip(("open", "resolution"), decision, strict=True))
     lake.answers["source_decisions"] = [{"topic": "orders", "kind": "topic_recreated", **noted}]

@@ -14,9 +14,7 @@ from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.offsets.positions import Committed
 
 
-def test_a_turn_that_fails_is_made_up_for_by_the_next_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_turn_that_fails_is_made_up_for_by_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """And not a minute later, while the failure counts as over."""
     noted: list[object] = []
     monkeypatch.setattr(left_out, "left_out_groups", lambda *_: {})

@@ -82,9 +82,7 @@ def test_a_cluster_that_is_slow_as_a_whole_is_given_its_time(
     monkeypatch.setattr(admin_offsets, "LATE_SECONDS", 0.2)
     client = SimpleNamespace(learn_leaders=lambda seconds: None)
     connection: Any = SimpleNamespace(
-        alias="west",
-        current=SimpleNamespace(client=client),
-        silent=frozenset(),
+        alias="west", current=SimpleNamespace(client=client), silent=frozenset()
     )
     late = [LateAnswer(("t", number)) for number in range(4)]
     asked = [each.question for each in late]

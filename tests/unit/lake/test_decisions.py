@@ -48,14 +48,7 @@ def decided(lake: Lake, living: int | None, name: str | None = MIRROR) -> Decide
 
 
 NOTHING = Decided(
-    frozenset(),
-    skipped={},
-    foreign={},
-    trimmed={},
-    found_none={},
-    parked={},
-    lost={},
-    again={},
+    frozenset(), skipped={}, foreign={}, trimmed={}, found_none={}, parked={}, lost={}, again={}
 )
 
 

@@ -22,11 +22,7 @@ from mirrorlake.lake.place import place_of
 from mirrorlake.landing import worker as landing_worker
 from mirrorlake.landing.broken_queries import BEGUN_ANEW
 from mirrorlake.landing.checkpoints import begin_query, end_queries, forget_query
-from mirrorlake.landing.source_comparison import (
-    NO_GENERATIONS,
-    CurrentGenerations,
-    TopicGeneration,
-)
+from mirrorlake.landing.source_comparison import NO_GENERATIONS, CurrentGenerations, TopicGeneration
 from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.testing import MemoryCluster
 from tests.support.lake_rows import no_session, write_file
@@ -142,8 +138,7 @@ def test_what_a_batch_has_not_read_is_reported_where_a_topic_is_gone_as_well(
     no task."""
     monkeypatch.setattr(landing_worker, "start_landing", lambda *_, **__: Query(MISSED, True))
     gone: Any = SimpleNamespace(
-        plan=lambda *_: SimpleNamespace(explains=lambda *_: True),
-        succeeded=lambda _keys: None,
+        plan=lambda *_: SimpleNamespace(explains=lambda *_: True), succeeded=lambda _keys: None
     )
     monkeypatch.setattr(worker, "_planner", gone)
     monkeypatch.setattr(worker._incidents, "succeeded", lambda *_: None)

@@ -12,12 +12,7 @@ from mirrorlake.lake.retention import Removal
 from mirrorlake.landing.excluded import WAIT_SECONDS
 from mirrorlake.landing.plan import ALL_SECONDS, MANY, SILENT_SECONDS, LandingPlanner
 from mirrorlake.landing.rewound import MOST_LEADERS
-from mirrorlake.landing.source_comparison import (
-    Branch,
-    CurrentGenerations,
-    Loss,
-    TopicGeneration,
-)
+from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, Loss, TopicGeneration
 from mirrorlake.offsets import known_offsets
 from mirrorlake.offsets.positions import LogEnd, TopicAndPartition
 from tests.support.landing_model import T0, T1, Log, Model

@@ -50,11 +50,7 @@ def test_the_same_again_is_no_difference(flows: ReadingFlows, tmp_path: Path) ->
     ],
 )
 def test_what_is_read_and_how(
-    flows: ReadingFlows,
-    tmp_path: Path,
-    east: dict[str, Any],
-    west: dict[str, Any],
-    differs: bool,
+    flows: ReadingFlows, tmp_path: Path, east: dict[str, Any], west: dict[str, Any], differs: bool
 ) -> None:
     found = read(tmp_path, east, west=west)
     assert flows.set(*found) is differs

@@ -58,8 +58,7 @@ TEXT = st.text(max_size=300)
 PARTITION = st.integers(0, 2**31 - 1)
 LONG = st.integers(-(2**63), 2**63 - 1)
 RECORDS = st.one_of(
-    st.builds(Heartbeat, TEXT, TEXT, LONG),
-    st.builds(OffsetSync, TEXT, PARTITION, LONG, LONG),
+    st.builds(Heartbeat, TEXT, TEXT, LONG), st.builds(OffsetSync, TEXT, PARTITION, LONG, LONG)
 )
 CODECS = {
     Heartbeat: (encode_heartbeat, decode_heartbeat),

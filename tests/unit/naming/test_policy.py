@@ -206,11 +206,11 @@ class P:
 def test_a_policy_of_ones_own_names_topics_but_not_heartbeats(folder: Path) -> None:
     naming = own(folder, ANSWERS)
     assert isinstance(naming.policy, CustomPolicy)
-    assert (
-        naming.target_topic("t"),
-        naming.source_of("t@A"),
-        naming.upstream_topic("t@A"),
-    ) == ("t@A", "A", "t")
+    assert (naming.target_topic("t"), naming.source_of("t@A"), naming.upstream_topic("t@A")) == (
+        "t@A",
+        "A",
+        "t",
+    )
     assert naming.target_topic("heartbeats") == "A.heartbeats"
     assert (naming.source_of("A.heartbeats"), naming.upstream_topic("A.heartbeats")) == (
         "A",

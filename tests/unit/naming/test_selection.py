@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 
 from mirrorlake.naming.naming import Naming
 from mirrorlake.naming.patterns import check_pattern
-from mirrorlake.naming.selection import (
-    DEFAULT_TOPICS_EXCLUDE,
-    TopicSelection,
-    matches_any,
-)
+from mirrorlake.naming.selection import DEFAULT_TOPICS_EXCLUDE, TopicSelection, matches_any
 
 ALIASES = frozenset({"A", "B", "C", "a-b"})
 NAMING = Naming("default", "A", ALIASES)
@@ -68,11 +64,7 @@ def test_lists_match_whole_names_and_exclude_wins() -> None:
         topic
         for topic in ("orders", "bills", "orders2", "my-orders", "x1", "x2", "x-tmp", "xx")
         if both(chosen, topic)
-    } == {
-        "orders",
-        "x2",
-        "xx",
-    }
+    } == {"orders", "x2", "xx"}
 
 
 def test_heartbeats_are_replicated_even_if_not_listed_but_not_in_a_cycle() -> None:

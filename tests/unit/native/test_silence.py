@@ -5,13 +5,7 @@ from confluent_kafka import KafkaError
 
 from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable
 from mirrorlake.kafka.refusals import silence_in_words
-from mirrorlake.native.silence import (
-    MOST_SECONDS,
-    ClusterSilent,
-    Complaints,
-    Silence,
-    no_record,
-)
+from mirrorlake.native.silence import MOST_SECONDS, ClusterSilent, Complaints, Silence, no_record
 
 REFUSED = KafkaError(KafkaError._AUTHENTICATION, "SASL authentication error: no such user")
 ALL_DOWN = KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down")

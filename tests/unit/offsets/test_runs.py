@@ -138,14 +138,7 @@ IDS = st.sampled_from(["", "zUf7-GCUTkmm_Spf1OqQhA", "zUf7-GCUTkmm_Spf1OqQhA@179
 
 
 @given(
-    st.builds(
-        CommittedMetadata,
-        NUMBERS,
-        NUMBERS,
-        WRITTEN.map(tuple),
-        source_id=IDS,
-        target_id=IDS,
-    )
+    st.builds(CommittedMetadata, NUMBERS, NUMBERS, WRITTEN.map(tuple), source_id=IDS, target_id=IDS)
 )
 def test_metadata_reads_back(metadata: CommittedMetadata) -> None:
     assert decode_metadata(encode_metadata(metadata)) == metadata

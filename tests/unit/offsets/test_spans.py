@@ -62,11 +62,7 @@ def test_any_record_that_is_missing_is_noticed(
     with pytest.raises(CountError) as raised:
         take(Tally(spans(ranges, 0, offsets[-1])), left, cuts)
     assert any(raised.value.first <= offset <= raised.value.last for offset in missing)
-    take(
-        Tally(spans(ranges, 0, offsets[-1]), [(offset, offset) for offset in missing]),
-        left,
-        cuts,
-    )
+    take(Tally(spans(ranges, 0, offsets[-1]), [(offset, offset) for offset in missing]), left, cuts)
 
 
 @given(FILES, st.lists(st.integers(0, 100), max_size=4), st.data())

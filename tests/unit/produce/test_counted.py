@@ -17,13 +17,7 @@ from mirrorlake.produce.counted import Stretch, check_unread, counted, narrowed
 from mirrorlake.produce.stage_files import read_shard
 
 PLAN = PartitionPlan(
-    "t",
-    1,
-    "t",
-    floor=NOTHING_MAPPED,
-    first=0,
-    last=19,
-    spans=(Span(0, 9, 10), Span(12, 19, 4)),
+    "t", 1, "t", floor=NOTHING_MAPPED, first=0, last=19, spans=(Span(0, 9, 10), Span(12, 19, 4))
 )
 
 

@@ -21,11 +21,7 @@ def named(topic: str) -> str | None:
 
 
 def removal(
-    first: int,
-    below: int,
-    generation: int = 0,
-    topic: str = "orders",
-    at: datetime | None = None,
+    first: int, below: int, generation: int = 0, topic: str = "orders", at: datetime | None = None
 ) -> Removal:
     """What was deleted of a topic's partition 0."""
     return Removal("east", topic, 0, generation, first, below, at)

@@ -8,14 +8,7 @@ from hypothesis import strategies as st
 
 from mirrorlake.offsets.progress import NOTHING_MAPPED
 from mirrorlake.produce.batch import PartitionPlan
-from mirrorlake.produce.report import (
-    LATENCY,
-    Ended,
-    Progress,
-    _percentiles,
-    measure,
-    result_of,
-)
+from mirrorlake.produce.report import LATENCY, Ended, Progress, _percentiles, measure, result_of
 
 PLAN = PartitionPlan("t", 0, "east.t", floor=NOTHING_MAPPED, first=0, last=9)
 SENT_MS, LANDED_MS, ACKNOWLEDGED_MS = (1_000, 1_500, 2_001), 2_000, 3_000

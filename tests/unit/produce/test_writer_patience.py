@@ -36,11 +36,7 @@ def job(lane: str, monkeypatch: pytest.MonkeyPatch) -> ShardJob:
     # neither has this one's
     monkeypatch.setattr(task, "check_token", lambda _target, _topics: None)
     target = Target(
-        {"bootstrap.servers": "127.0.0.1:1"},
-        SLOW,
-        "group",
-        os.urandom(8).hex(),
-        transactional=True,
+        {"bootstrap.servers": "127.0.0.1:1"}, SLOW, "group", os.urandom(8).hex(), transactional=True
     )
     return ShardJob(ShardPlan(0, (PLAN,), (), ROWS), target, None)
 

@@ -100,10 +100,7 @@ def test_counts_ranges_and_ends() -> None:
     assert read_notes(rows_of(began)) == [began]
 
 
-@given(
-    st.lists(st.integers(1, 50), min_size=1, max_size=6),
-    st.integers(1, 200),
-)
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=6), st.integers(1, 200))
 def test_the_first_records_are_taken_in_order(counts: list[int], most: int) -> None:
     ranges = [
         StagedRange("east", "t", at // 2, at % 2, 0, 99, count) for at, count in enumerate(counts)

@@ -41,12 +41,7 @@ def test_topics_and_partitions_by_what_becomes_of_them() -> None:
         totals.partitions_to_create,
         totals.partitions_there,
         totals.partitions_refused,
-    ) == (
-        21,
-        4 + 1,
-        5 + 2,
-        9,
-    )
+    ) == (21, 4 + 1, 5 + 2, 9)
 
 
 @pytest.mark.parametrize(

@@ -369,10 +369,7 @@ def test_a_record_of_a_log_that_is_over_is_not_taken_for_another_one(
     tmp_path: Path, named: Callable[[Any], Trace]
 ) -> None:
     """The topic was made again: its new log has another record at the same offset."""
-    staged = [
-        record(4, 400, 399, key=b"of the first log"),
-        record(4, 200, 199, generation=1),
-    ]
+    staged = [record(4, 400, 399, key=b"of the first log"), record(4, 200, 199, generation=1)]
     runs = [run(0, 5, 100, 398, 2), run(0, 5, 500, 190, 2, generation=1)]
     lake = make(tmp_path, {**TABLES, "records": staged, "offset_map": runs})
     answer = named(mirrorlake.open(path=lake).flows[FLOW])

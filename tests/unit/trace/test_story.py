@@ -242,9 +242,7 @@ def test_a_record_that_is_at_the_target() -> None:
         (replace(MISSING, incidents=[{**GAP, "last_offset": 41}]), "no_record", False, "marker"),
         (
             replace(
-                MISSING,
-                newest={**SAMPLE, "staged_end": 42},
-                incidents=[{**GAP, "last_offset": 41}],
+                MISSING, newest={**SAMPLE, "staged_end": 42}, incidents=[{**GAP, "last_offset": 41}]
             ),
             "waiting",
             False,

@@ -170,10 +170,7 @@ def test_a_head_of_the_log_that_was_never_landed(
     ],
 )
 def test_what_was_removed_from_the_stage_has_to_be_mapped(
-    facts: dict[str, Any],
-    asked: Extent | None,
-    mapped: list[Extent],
-    heads: list[Extent],
+    facts: dict[str, Any], asked: Extent | None, mapped: list[Extent], heads: list[Extent]
 ) -> None:
     """That `maintain` has deleted a record is no sign that the flow has it."""
     facts = {"source": (2, 20), "first": 10, "landed": (0, 20), "removed": [(0, 9)], **facts}

@@ -79,10 +79,7 @@ def test_what_it_chooses_and_says() -> None:
     assert [
         flow.selection.selects(name)
         for name in ("orders", "heartbeats", "a.orders", "mm2-configs.b.internal")
-    ] == [
-        True,
-        *[False] * 3,
-    ]
+    ] == [True, *[False] * 3]
     every = Topology.model_validate(beside("a->b.enabled = true\n").topology).flow("a->b")
     users = ("device.heartbeats", "mycheckpoints.internal")
     assert [*map(every.selection.selects, users)] == [True, True], "topics of users"

@@ -21,10 +21,7 @@ from mirrorlake.mm2.importer.mirrormaker1 import Options
 from mirrorlake.mm2.importer.read import Imported, import_files
 
 MIRROR = "org.apache.kafka.connect.mirror."
-ENDS = {
-    "source.cluster.bootstrap.servers": "a:1",
-    "target.cluster.bootstrap.servers": "b:1",
-}
+ENDS = {"source.cluster.bootstrap.servers": "a:1", "target.cluster.bootstrap.servers": "b:1"}
 
 
 def read(name: str, content: str) -> Imported:

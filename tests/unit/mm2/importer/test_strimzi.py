@@ -255,9 +255,7 @@ def test_a_custom_login_is_what_its_config_says() -> None:
     provider = "io.strimzi.kafka.KubernetesSecretConfigProvider"
     providers = {"config.providers": "secrets", "config.providers.secrets.class": provider}
     assert cluster(
-        tls={},
-        authentication={"type": "custom", "sasl": True, "config": config},
-        config=providers,
+        tls={}, authentication={"type": "custom", "sasl": True, "config": config}, config=providers
     )["security"] == {
         "protocol": "SASL_SSL",
         "mechanism": "PLAIN",
