@@ -19,9 +19,8 @@ _MORE_OBJECTS, _OLDER, _OLDEST = 10_000, 20, 50
 
 
 def share_heaps() -> None:
-    """Have the threads that this process will start share two heaps, and Arrow use these too, here
-    and in children, unless the user has set something else. Call it before many threads are
-    started, and before Arrow is used."""
+    """Have this process' future threads share two heaps, and Arrow use these, here and in children,
+    unless the user set else. Call it before many threads are started, and before Arrow is used."""
     if (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is None:
         return
     os.environ.setdefault(_ARROW_VARIABLE, _THE_SAME)

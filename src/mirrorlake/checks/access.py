@@ -77,8 +77,7 @@ def _no_ids(alias: str, flows: Sequence[ResolvedFlow]) -> Problem:
 
 def own_topic_problems(connections: Connections, flow: ResolvedFlow) -> list[Problem]:
     """The rights on MirrorMaker 2's own topics, heartbeats and checkpoints, that a flow lacks:
-    notes, since records are mirrored without them. Asks both clusters, changes nothing. Raises as
-    `access_problems`."""
+    notes, since records go on without them. Changes nothing. Raises as `access_problems`."""
     settings, wanted = flow.settings, []
     if settings.emit_heartbeats_enabled:
         wanted += [(flow.source, HEARTBEATS), (flow.target, HEARTBEATS)]
@@ -100,12 +99,11 @@ def own_topic_problems(connections: Connections, flow: ResolvedFlow) -> list[Pro
 
 
 def transaction_problems(connections: Connections, flow: ResolvedFlow, name: str) -> list[Problem]:
-    """The rights on its group and its transactional ids that an exactly-once flow lacks on its
-    target.
+    """The rights on its group and transactional ids that an exactly-once flow lacks on its target.
 
     `name` is the flow's name there: that of its group, and the prefix of its transactional ids.
     Uses one transactional id that no producer has, `<name>-check`. Raises ClusterUnreachable when
-    its coordinators do not answer, as while a new cluster makes their topics.
+    its coordinators do not answer, as while a cluster makes their topics.
     """
     if flow.settings.delivery != "exactly_once":
         return []

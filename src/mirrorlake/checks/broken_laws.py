@@ -1,8 +1,7 @@
-"""Laws of replication that are broken now, by the tables and target clusters: what `status` adds to
-`alerts`.
+"""Laws of replication that are broken now, by tables and targets: what `status` adds to `alerts`.
 
 Its cost: one pass over the map's coordinates, the index of the stage (`lake/stage_index.py`), and
-meanwhile one query to each target cluster. A cluster that does not answer in time is unchecked.
+one query to each target cluster. A cluster that does not answer in time is unchecked.
 """
 
 import time
@@ -134,8 +133,7 @@ def _not_given_up(lake: Reader, index: StageIndex, source: str, gap: MapGap) -> 
 def _stopped(
     lake: Reader, flow: ResolvedFlow, extents: Iterable[MapExtent]
 ) -> dict[PartitionGeneration, int]:
-    """The offset from which on a generation of a partition is stopped, in the newest generations of
-    the target topics of `extents`."""
+    """The offset from which on a partition is stopped, in `extents`' newest target generations."""
     newest: dict[TopicAndPartition, int] = defaultdict(int)
     for extent in extents:
         key = (extent.topic, extent.partition)

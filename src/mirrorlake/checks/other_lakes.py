@@ -54,9 +54,8 @@ def other_lake_problems(
     begun: Collection[str],
 ) -> list[Problem]:
     """A refusal if flows of this name of other lakes have positions in target topics that hold
-    records, or whose leaders do not answer, except heartbeats; or if that is unknown. It concerns
-    the flow if that has `begun` no topic, else each topic. If no topic holds records, nothing more
-    is queried."""
+    records, or with silent leaders, except heartbeats; or if that is unknown. It concerns the flow
+    if that has `begun` no topic, else each topic. Without any records nothing more is queried."""
     mirrors = {
         holding.target_topic: holding.topic
         for holding in held

@@ -95,8 +95,7 @@ def judged(
     flows: Sequence[ResolvedFlow],
     lake_exists: bool = False,
 ) -> Preflight:
-    """The result without the flows that must not run; `problems` has the reasons. Raises
-    ClusterUnusable like `judge`."""
+    """Without the flows that must not run, by `problems`. Raises ClusterUnusable like `judge`."""
     result = check(lake, connections, flows, lake_exists)
     if lake is not None or not lake_exists:
         writers = second_writers(result, lake)

@@ -37,8 +37,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Cycle:
-    """Steps that form a cycle: the first could be taken again. `grows`: the names differ each
-    time."""
+    """Steps that form a cycle: the first could be taken again. `grows`: names differ each time."""
 
     steps: tuple[Step, ...]
     grows: bool
@@ -121,11 +120,10 @@ class Routes:
 def origins(
     flows: Sequence[ResolvedFlow], topics: Mapping[str, Collection[str]]
 ) -> tuple[list[ClusterTopic], list[ClusterTopic]]:
-    """Where routes may begin: the existing topics, by alias, and examples of names that the flows
-    select.
+    """Where routes may begin: topics, by alias, and examples of names that the flows select.
 
-    The examples show what would happen on an empty cluster once such a topic is made. One of them
-    is `heartbeats`.
+    Examples show what would happen on an empty cluster once such a topic is made. One of them is
+    `heartbeats`.
     """
     real = {ClusterTopic(alias, topic) for alias, names in topics.items() for topic in names}
     asked = {

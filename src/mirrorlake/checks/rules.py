@@ -1,7 +1,6 @@
-"""What `plan` and `run` refuse before the first record moves: mistakes that MirrorMaker 2 permits.
-Pure.
+"""What `plan` and `run` refuse before a record moves: mistakes that MirrorMaker 2 permits. Pure.
 
-`check_flows` is the entry point. The rules about clusters are here, those about topic names in
+`check_flows` is the entry point. Rules about clusters are here, those about topic names in
 `checks.route_rules`.
 """
 

@@ -2,8 +2,7 @@
 refused. Pure.
 
 A broker's limit applies to a batch of records as sent, compressed. A flow's producer makes batches
-of its own: a record that was compressed better at the source can be refused although both have the
-same limit.
+of its own: a record compressed better at the source can be refused although both have one limit.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -1,5 +1,4 @@
-"""`mirrorlake demo`: the whole script in two minutes, played by
-`mirrorlake.devtools.demo.script`."""
+"""`mirrorlake demo`: the script in two minutes, played by `mirrorlake.devtools.demo.script`."""
 
 from functools import partial
 from pathlib import Path

@@ -1,5 +1,4 @@
-"""Consumer groups: `groups` shows where they stand, `failover` and `failback` move them,
-`divergence` what was lost."""
+"""Groups: `groups` shows them, `failover` and `failback` move them, `divergence` what was lost."""
 
 from collections.abc import Sequence
 from typing import Any

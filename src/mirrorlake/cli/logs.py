@@ -1,5 +1,4 @@
-"""The log of a command, on stderr: lines for a terminal, plain lines for a pipe, or one JSON object
-a line.
+"""The log of a command, on stderr: for a terminal, plain for a pipe, or one JSON object a line.
 
 Secrets are hidden in all of them (`config/redaction.py: without_secrets_in_line`).
 """

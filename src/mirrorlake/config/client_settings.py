@@ -145,8 +145,7 @@ _TO_JAVA = {
 
 
 def setting_refusal(role: Role, name: str) -> str | None:
-    """Say why a role's block may not hold a setting, as the end of a sentence that starts with its
-    key.
+    """Why a role's block may not hold a setting: the end of a sentence that starts with its key.
 
     None if it may. Values are neither checked nor quoted.
     """

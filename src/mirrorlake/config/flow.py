@@ -1,5 +1,4 @@
-"""The settings of a flow in the topology file, under MirrorMaker 2's names (docs/mm2.md,
-"Settings").
+"""Settings of a flow in the topology file, under MirrorMaker 2's names (docs/mm2.md, "Settings").
 
 `docs/settings.md` lists each setting, MirrorMaker 2's default, ours, and why they differ.
 """

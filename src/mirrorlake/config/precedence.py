@@ -10,8 +10,7 @@ def opposite_name(flow: ResolvedFlow) -> str:
 
 
 def leading_opposite(topology: Topology, flow: ResolvedFlow) -> TopicSelection | None:
-    """The selection of the opposite flow if it comes first in the file and syncs configs; else
-    None.
+    """Selection of the opposite flow if it comes first in the file and syncs configs; else None.
 
     With identity names in both directions each flow would undo the other's changes. So the flow
     that comes first in the file leads: configs of shared topics are set at its source.

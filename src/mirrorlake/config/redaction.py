@@ -47,8 +47,7 @@ def without_secrets(text: str) -> str:
 
 
 def without_secrets_in_line(text: str) -> str:
-    """Remove possible secrets from a log line: users in addresses, values of passwords and the
-    like, keys.
+    """Remove possible secrets from a log line: users in addresses, values of passwords, keys.
 
     Our own lines contain no secret; texts of libraries may quote settings and addresses.
     """

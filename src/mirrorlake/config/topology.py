@@ -1,8 +1,7 @@
 """The topology file: clusters, the lake and the flows between clusters (docs/settings.md).
 
-`load_topology` is the entry point. Any error in a file becomes one `TopologyError` sentence that
-names the file and the key. `${env:NAME}` and `${secret:scope/key}` stay text here;
-`mirrorlake.config.references` resolves them.
+`load_topology` is the entry point. Any error becomes one `TopologyError` sentence that names the
+file and the key. `${env:NAME}` and `${secret:scope/key}` stay text (`config/references.py`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -153,8 +152,7 @@ class Topology(Model):
             )
 
     def _check_names(self, name: str, flow: Flow) -> None:
-        """Refuse a flow whose source alias would make topic names invalid or ambiguous. The
-        target's alias is in no topic name."""
+        """Refuse a source alias that makes names invalid or ambiguous; none has the target's."""
         source, separator = name.partition("->")[0], flow.replication_policy_separator
         if not (
             flow.policy == "default"

@@ -199,9 +199,8 @@ def plan_acls(
 
 
 class _SourceAcls:
-    """Decides whether the source still implies an ACL of the target; `there` are the target's
-    present and imminent ACLs. Checks each owned ACL separately, since the source's may be too many
-    once written out."""
+    """Whether the source still implies an ACL of the target; `there` are the target's present and
+    imminent ACLs. Checks owned ACLs one by one: the source's may be too many written out."""
 
     def __init__(
         self,

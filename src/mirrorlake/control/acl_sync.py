@@ -37,9 +37,8 @@ logger = logging.getLogger(__name__)
 
 
 class _Compared(NamedTuple):
-    """The result of comparing both sides: what to do, which ACLs are the flow's, and how mirrors
-    are named. Where a cluster reports no ACLs: why not, and the ACLs that mirrors need, as far as
-    known, but cannot get."""
+    """What a comparison found: what to do, the flow's ACLs, how mirrors are named. Where a cluster
+    reports no ACLs: why not, and the ACLs that mirrors need, as far as known, but cannot get."""
 
     plan: AclPlan
     owned: Mapping[Acl, str | None]
@@ -211,8 +210,7 @@ class AclSync:
         return {AclChange("delete", acl): error for acl, error in answers.items()}
 
     def _not_reported(self, rows: Sequence[Change], changes: Sequence[AclChange]) -> list[Change]:
-        """The rows that were not reported before. Forgets refusals that neither `rows` nor
-        `changes` contain any more."""
+        """The rows that were not reported before. Forgets refusals that are over."""
         self._refusals.keep({*changes, *(row.resource for row in rows)})
         return [row for row in rows if self._refusals.is_news(row.resource, row.error or "")]
 
@@ -287,8 +285,7 @@ class AclSync:
     def _upstream(
         self, owned: Mapping[Acl, str | None], names: Mapping[str, str]
     ) -> dict[str, str]:
-        """Target topics by source topic, of topics with ACLs of ours that are no longer selected,
-        or no longer there.
+        """Target topics by source topic, of topics with ACLs of ours no longer selected, or there.
 
         Only a name of the default policy shows by itself that the policy made it; with other
         policies, the ACL must have been noted with the policy.

@@ -168,8 +168,7 @@ class ConfigSync:
         return changes
 
     def _pairs(self) -> tuple[dict[str, str], dict[str, int]]:
-        """Target topics by source topic, where both exist and do not wait, and the replication
-        factors of the target topics."""
+        """Target topics by source topic, where both exist and do not wait, and their factors."""
         there, waiting = self._target.topics(), self._waiting()
         names = {
             topic: self._remote_topic(topic)

@@ -13,8 +13,7 @@ COMPARED_SECONDS = 5.0
 
 
 class KeptAlike:
-    """ACLs and configs of one flow, as far as its settings keep them alike. For any thread: the
-    lock `use` admits one at a time."""
+    """ACLs and configs of one flow, as far as it keeps them alike. For any thread, by `use`."""
 
     def __init__(
         self, flow: ResolvedFlow, configs: ConfigSync, acls: AclSync, use: threading.RLock

@@ -26,8 +26,7 @@ class RefusedChanges:
         return key in self._known and time.monotonic() < self._known[key][1]
 
     def due(self, keys: Iterable[Key]) -> list[Key]:
-        """The keys worth trying now: those never refused, and of the refused ones, one for each
-        reason after the retry time."""
+        """Keys to try now: those never refused, and after the retry time one for each reason."""
         fresh: list[Key] = []
         again: dict[str, Key] = {}
         for key in keys:

@@ -14,8 +14,7 @@ from mirrorlake.offsets.generations import BEGINNINGS, Begins, NotedTarget, Targ
 
 @dataclass(frozen=True)
 class TargetLoss:
-    """The end of a generation of a target topic that was not reported to an operator yet. Not
-    `made_again`: the topic is gone."""
+    """The unreported end of a target topic's generation. Not `made_again`: the topic is gone."""
 
     topic: str
     target_topic: str

@@ -1,9 +1,8 @@
-"""The generations of one flow's target topics: noted before the first write, and watched by Kafka's
-topic ids.
+"""The generations of one flow's target topics: noted before a write, watched by Kafka's ids.
 
 A target topic that is gone or was made again gets no record, and is not made again, until an
 operator has decided (`run/resolve.py`). A decision takes effect with `begin`, which only the flow's
-own thread calls for topics that it has written to, so no batch planned before is in flight.
+own thread calls for topics written to, so no earlier batch is in flight.
 """
 
 import logging
@@ -84,8 +83,7 @@ class TargetGenerations:
         return noted[-1].number if noted else 0
 
     def comparison(self, names: Mapping[str, str]) -> TargetComparison:
-        """Compare target topics, by source topic, with the noted ones; report new losses. One query
-        to the target.
+        """Compare topics, by source topic, with the noted ones by a query; report new losses.
 
         Raises ClusterUnreachable, KafkaException.
         """
@@ -231,9 +229,8 @@ class TargetGenerations:
         self._note(lost)
 
     def _ends(self, partitions: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-        """The log ends of topics. Topics with a leader that does not answer are queried again for
-        as long as other topics' ends keep arriving, and then left out; one that was left out before
-        is not waited for again."""
+        """The log ends of topics. Topics with a silent leader are queried again while other topics'
+        ends keep arriving, and then left out; not again if left out before."""
         ends: dict[str, tuple[int, ...]] = {}
         left = set(partitions)
         for last in attempts(MADE_SECONDS, _PAUSE_SECONDS, ends):

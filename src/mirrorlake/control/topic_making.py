@@ -1,7 +1,6 @@
 """Makes and grows target topics: as a comparison with the source wants them, or, if the source does
-not answer or no longer has them, as the lake knows them. A topic that the target refuses does not
-stop the others. A topic gets its ACLs before it is made, or is not made: without them it may be
-open to all principals."""
+not answer or no longer has them, as the lake knows them. A refused topic does not stop the others.
+A topic gets its ACLs before it is made, or is not made: else it may be open to all."""
 
 from collections.abc import Mapping, Sequence
 

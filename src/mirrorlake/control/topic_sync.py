@@ -101,8 +101,7 @@ class TargetTopics:
         self.kept_alike = KeptAlike(flow, self.configs, self.acls, self._use)
 
     def remote_topic(self, topic: str) -> str | None:
-        """The target topic of a source topic; None if the name is not allowed or taken, or the
-        topic must not be mirrored."""
+        """A source topic's target topic; None if the name is taken, or it must not be mirrored."""
         if topic in self.left_out:
             return None
         name = self.flow.target_topic(topic)
@@ -265,9 +264,8 @@ class TargetTopics:
         planned: Collection[str],
         begins: bool,
     ) -> dict[str, TargetRefused]:
-        """Make again what the target refused for staged records, and, if `begins`, begin decided
-        generations of topics that the source does not report; return what failed, by source
-        topic."""
+        """Make again what the target refused for staged records; if `begins`, begin decided
+        generations of topics that the source does not report; return failures, by source topic."""
         made = [self._unreported.make_again(comparison, unmade, self._silent)]
         if begins:
             made.append(self._unreported.begin_decided(comparison, planned, self._silent))

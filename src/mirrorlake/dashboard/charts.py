@@ -1,5 +1,4 @@
-"""Widgets as Vega-Lite charts, made by Altair. Pure: a spec contains no data; the page fills its
-data set `rows`.
+"""Widgets as Vega-Lite charts, by Altair. Pure: the page fills a spec's data set `rows`.
 
 The page evaluates a widget's query; rows reach the chart with the query's fields named c0, c1, ...
 in order, since Vega reads dots and brackets in names as paths.

@@ -35,8 +35,7 @@ DataVersion = tuple[tuple[str, int], ...] | None
 def data_version(newest: Callable[[str], int] | None, query: str) -> DataVersion:
     """The version of a query's data, from the newest commits of its tables (`newest` is None in a
     catalog): with the same commits it returns the same rows, unless it depends on the time. Tables
-    are found by their names in its text and in that of its views; a false match only costs one more
-    read."""
+    are found by name in its text and its views'; a false match only costs one more read."""
     words = _words(query)
     if newest is None or "current_timestamp" in words:
         return None

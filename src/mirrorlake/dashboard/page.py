@@ -30,8 +30,7 @@ _EMBED = "window.vegaEmbed = vegaEmbed;"
 def render(
     dashboard: Dashboard, data: dict[str, Any] | None, refresh: float | None, place: str
 ) -> str:
-    """Render the page. With `data` it shows just that; without, it asks /data.json every `refresh`
-    seconds.
+    """Render the page. It shows `data`, or, without, asks /data.json every `refresh` seconds.
 
     `place` names the lake that it shows. The page's content security policy lets it load nothing
     from elsewhere and run only its own scripts.

@@ -76,10 +76,9 @@ class GroupSync:
     def sync(self) -> list[Checkpoint]:
         """Set the positions of groups at the target where that is safe; return the rows written.
 
-        Raises LeaseTaken while a command moves groups between these clusters, LakeError when the
-        lake's store does not answer, ClusterUnreachable when the target is silent, and
-        ReplicationError when it did not report, or refused, some groups; the rows of the other
-        groups are written first.
+        Raises LeaseTaken while a command moves groups here, LakeError when the lake's store is
+        silent, ClusterUnreachable when the target is, and ReplicationError when it did not report,
+        or refused, some groups; the rows of the other groups are written first.
         """
         if self._lake.in_store and self._decisions().is_settled:
             self._changes.record()
@@ -155,8 +154,7 @@ class GroupSync:
         return [checkpoint for checkpoint in moves if checkpoint.group_partition in known]
 
     def _note_moved(self, rows: Sequence[Checkpoint], sent: Sequence[Sent]) -> list[Checkpoint]:
-        """Write down the positions that were kept and the outcomes of moves; return the rows that
-        differ from the known ones."""
+        """Note kept positions and outcomes of moves; return rows that differ from known ones."""
         tried = [move for move in sent if move.kept is None]
         self._changes.add(change_of(*change_tried(move)) for move in tried)
         rows = list(rows)

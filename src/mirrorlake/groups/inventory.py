@@ -209,8 +209,7 @@ def _checkpointed(route: Route) -> set[str]:
 
 def _mirrors(route: Route, topics: Collection[str]) -> set[str]:
     """Which of these topics of the origin the flow mirrors; on the way back, which are mirrors of
-    its topics. Mirrors of topics that were mirrored before count too: the source may no longer have
-    the topic, or may hide it."""
+    its topics. Earlier mirrors count too: the source may have lost the topic, or hide it."""
     flow = route.flow
     if not route.reverse:
         return {topic for topic in topics if flow.selection.selects(topic)}
@@ -230,8 +229,7 @@ def _by_group(keys: Iterable[GroupPartition]) -> dict[str, tuple[str, ...]]:
 
 
 def _not_moved(route: Route, listing: Listing, others: Mapping[str, str]) -> dict[str, str]:
-    """Groups that no command moves, but which the flow would cover if they could be moved or its
-    settings did not exclude them."""
+    """Groups that no command moves: immovable ones, or those that the flow's settings exclude."""
     settings = route.flow.settings
     reasons = {
         group: why for group, why in others.items() if not group or selects_group(settings, group)

@@ -11,8 +11,7 @@ logger = logging.getLogger(__name__)
 
 
 class ListedGroups:
-    """The groups of a flow's source, asked for again when the last answer is old enough. For one
-    thread; raises ClusterUnreachable."""
+    """Groups of a source, asked for again in time. For one thread. Raises ClusterUnreachable."""
 
     def __init__(self, flow: ResolvedFlow, source: GroupAdmin) -> None:
         self._flow = flow

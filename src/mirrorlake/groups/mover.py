@@ -1,9 +1,8 @@
-"""Sets positions of groups on a cluster: one process at a time, in small steps, each checked right
-before it.
+"""Sets positions of groups on a cluster: one process at a time, in small steps, each checked first.
 
-Kafka has no compare-and-set for positions. Brokers refuse to move groups with members; but a group
-that gains a member, which commits and leaves between our last check and our move, goes unnoticed.
-So the check comes right before the move.
+Kafka has no compare-and-set for positions. Brokers refuse to move groups with members; but a member
+that joins, commits and leaves between our last check and our move goes unnoticed. So the check
+comes right before the move.
 """
 
 import logging
@@ -165,8 +164,7 @@ def move_in_steps(
     force: bool = False,
     at_once: int = STEP_GROUPS,
 ) -> Iterator[list[Sent]]:
-    """Set positions, `at_once` groups per step, unless the group has moved on since `groups` was
-    read.
+    """Set positions, `at_once` groups a step, unless the group has moved on since `groups`.
 
     A step whose coordinators do not answer counts as refused, and the next steps are tried.
     """

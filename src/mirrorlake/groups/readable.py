@@ -1,8 +1,7 @@
-"""Bound translated positions to offsets that a consumer can read from. Pure.
+"""Bounds translated positions to readable offsets. Pure.
 
-The map knows where a record went, but not whether it is still there. A consumer whose position lies
-in front of the log's start, or behind its end, follows `auto.offset.reset`, which by default skips
-all records there.
+The map knows where a record went, but not if it is there. A consumer with a position in front of
+the log, or behind its end, follows `auto.offset.reset`, which by default skips all records there.
 """
 
 from collections.abc import Callable, Collection, Mapping

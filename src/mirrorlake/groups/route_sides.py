@@ -25,9 +25,8 @@ logger = logging.getLogger(__name__)
 def translate_along(
     lake: Reader, topology: Topology, way: Direction, asked: Collection[TopicPartitionOffset]
 ) -> dict[TopicPartitionOffset, Translated]:
-    """Positions of groups on the other side of a direction, as far as the lake knows: by the
-    records of both flows in a topic that two share, and with those that the flow goes on without
-    counted as `gone`."""
+    """Positions of groups on the other side of a direction, as far as the lake knows: by both
+    flows' records in a topic that two share, with those that the flow goes on without as `gone`."""
     flow = way.flow.name
     translated = joined(lake, topology, way, translate_living(lake, flow, asked, way.reverse))
     return translated if way.reverse else with_passed_over(lake, flow, translated)

@@ -1,8 +1,7 @@
-"""One position at the goal for a topic that two opposite flows share: unread records stay unread.
-Pure.
+"""One position at the goal for a topic of two opposite flows: unread records stay unread. Pure.
 
-Each flow maps only the records that it brings. A record that neither map has may lie anywhere
-behind their ends, so a position lies beyond a map's end only where that flow has passed it.
+Each flow maps only its records. A record that neither map has may lie anywhere behind their ends,
+so a position lies beyond a map's end only where that flow has passed it.
 """
 
 from dataclasses import dataclass, replace
@@ -39,8 +38,7 @@ class SharedPosition:
 
     @property
     def may_lack_onward(self) -> bool:
-        """Whether unread records that came to the goal in front of `wanted` may not be mapped yet,
-        the very first ones included."""
+        """Whether unread records at the goal before `wanted`, even the first, may be unmapped."""
         return self.back.ahead and self.onward.offset < self.wanted
 
     def joined(self, primary: Translated, is_clear: bool) -> Translated:

@@ -1,5 +1,4 @@
-"""What the principal of a client may do on a cluster, by asking the cluster (KIP-430). Changes
-nothing.
+"""What a client's principal may do on a cluster, which is asked (KIP-430). Changes nothing.
 
 A cluster without an authorizer allows everything; one that does not answer counts as allowing.
 """
@@ -125,8 +124,7 @@ def refused_creations(client: QuickAdmin, topics: Collection[str]) -> set[str]:
 
 
 def may_write_transactions(settings: dict[str, str | int | bool], transactional_id: str) -> bool:
-    """Whether a producer may use a transactional id. Fences the producer that has it, so give an
-    unused one.
+    """Whether a producer may use a transactional id. Give an unused one: its producer is fenced.
 
     Raises KafkaException when no broker answers.
     """

@@ -41,8 +41,7 @@ class ClusterAdmin:
 
     @property
     def client(self) -> QuickAdmin:
-        """The admin client itself, for `admin_configs` and `admin_acls`. Get it for each call,
-        since another may replace it."""
+        """For `admin_configs` and `admin_acls`. Get it for each call: it is replaced."""
         return self._connection.connected().client
 
     def cluster_id(self) -> str:
@@ -61,11 +60,10 @@ class ClusterAdmin:
         return [address for _, address in sorted(brokers.items())]
 
     def registered_brokers(self, name: str, asked: int) -> int:
-        """How many brokers a new topic can count on, up to `asked`, those included that are down
-        for now.
+        """How many brokers a new topic can count on, up to `asked`, also those that are down.
 
         Metadata names only brokers that are up. A KRaft controller places replicas on all that are
-        registered, so it is asked whether it would make topic `name` with more; nothing is made.
+        registered, so it is asked if it would make topic `name` with more; none is made.
         """
         known = self.known_brokers()
         if asked <= known:

@@ -57,8 +57,7 @@ Edit = TypeVar("Edit", bound=ConfigEdit)
 
 @dataclass
 class Described:
-    """Configs by topic, and the reason for topics whose configs the cluster does not report. A
-    topic that is gone is in neither."""
+    """Configs by topic, and reasons for topics without reported ones. A gone one is in neither."""
 
     configs: dict[str, TopicConfigs] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)

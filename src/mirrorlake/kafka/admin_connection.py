@@ -54,8 +54,7 @@ class Client:
 
 
 class AdminConnection:
-    """A client that is replaced when its secrets were rotated; `current` is the one of the last
-    call.
+    """A client, replaced when its secrets were rotated; `current` is the one of the last call.
 
     Live settings are checked again after a refusal and from time to time.
     """

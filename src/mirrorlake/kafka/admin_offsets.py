@@ -26,8 +26,7 @@ Read = TypeVar("Read")
 
 
 class OffsetQuestion:
-    """One question, whose answers arrive together: the result of `future` is `OffsetAnswers`, or
-    that of confluent-kafka."""
+    """Its answers arrive together: `future` has `OffsetAnswers`, or confluent-kafka's."""
 
     def __init__(self, keys: Sequence[TopicAndPartition], future: "Future[Any]") -> None:
         self.keys, self.future = keys, future
@@ -164,8 +163,7 @@ def answers(
     asked: OffsetRequests,
     read: "Callable[[OffsetAnswers], Mapping[TopicAndPartition, Read]]",
 ) -> dict[TopicAndPartition, Read]:
-    """The leaders' answers by partition. Partitions without a record as late as requested, or
-    without an answer, are missing."""
+    """The leaders' answers by partition, without those that lack an answer or so late a record."""
     by_partition, codes = arrived(connection, asked, read)
     if codes & _LEADER_MOVED:
         _learn_leaders(connection)
@@ -229,8 +227,7 @@ def _sorted_out(
 
 
 def _wait(asked: OffsetRequests, before: Collection[TopicAndPartition]) -> None:
-    """Wait for answers: for ANSWER_SECONDS if no leader answers, and only shortly for partitions
-    that did not answer `before`."""
+    """Wait for answers: ANSWER_SECONDS if no leader answers, shortly for those silent `before`."""
     if all(question.future.done() for question in asked):
         return
     first = [each for each in asked if each.keys[0] not in before]

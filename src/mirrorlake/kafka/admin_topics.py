@@ -91,8 +91,7 @@ class _AcceptedConfigs:
         self._alone: dict[tuple[str, str], str | None] = {}
 
     def split(self, topic: TopicInfo) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
-        """The configs that a topic can be made with, as many as go together; and the others, each
-        with its value and the reason."""
+        """As many configs as a topic can be made with; the others, with value and reason."""
         for config in sorted(topic.configs.items() - self._alone.keys()):
             self._alone[config] = self._refusal(topic, dict([config]))
         alone = {config: self._alone[config] for config in sorted(topic.configs.items())}

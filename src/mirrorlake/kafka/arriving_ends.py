@@ -137,8 +137,7 @@ class ArrivingEnds:
 
 
 class _Question:
-    """A question for the ends of partitions, of one leader if that is known. `left` are partitions
-    that are not waited for any more."""
+    """A question for partitions' ends, of one leader if known. `left` are no longer waited for."""
 
     def __init__(self, requests: OffsetRequests, leader: _Leader = None) -> None:
         self._requests, self.leader = list(requests), leader

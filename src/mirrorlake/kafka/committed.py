@@ -24,8 +24,7 @@ def committed_by(
 ) -> dict[TopicAndPartition, Committed]:
     """What a group has committed, by a client of its own; see `committed_positions`.
 
-    read_committed makes it wait for positions of transactions that are still being committed
-    (KIP-447).
+    read_committed waits for positions of transactions that are still being committed (KIP-447).
     """
     settings = {"group.id": group, "isolation.level": "read_committed", "enable.auto.commit": False}
     if not keys:

@@ -1,7 +1,6 @@
 """Client settings of a cluster: its `security` block rendered for librdkafka (docs/security.md).
 
-Pure functions. Their results hold secrets in plain text, which their repr hides: pass them to a
-client, never log or store them.
+Pure functions. Results hold plain secrets, which their repr hides: never log or store them.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,13 +27,12 @@ def _read(path: str) -> str:
 def librdkafka_config(
     alias: str, cluster: Cluster, role: Role, resolve: Resolve, read_file: ReadFile = _read
 ) -> ClientSettings[Value]:
-    """Give the librdkafka settings of one client of a cluster; the cluster's overrides for the role
-    win.
+    """The librdkafka settings of a client of a cluster; the cluster's overrides for the role win.
 
     `resolve` replaces references by values and raises TopologyError for those without one. PEM
     files become text, so executors need no file. The `consumer` block uses the names of Kafka's
-    Java consumer; librdkafka's gets those that it has too. Raises TopologyError for an override
-    that is refused, and for a PEM file that cannot be read.
+    Java consumer; librdkafka's gets those that it has too. Raises TopologyError for a refused
+    override, and for a PEM file that cannot be read.
     """
     config = ClientSettings[Value]()
     config["bootstrap.servers"] = resolve(cluster.bootstrap_servers)

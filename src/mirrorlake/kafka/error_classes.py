@@ -1,8 +1,7 @@
-"""What each error of Kafka or librdkafka concerns, and so what helps: one table for reading and
-writing.
+"""What each error of Kafka or librdkafka concerns, and so what helps: one table for all.
 
-Whether an error passes by itself depends on what it concerns. A record or a topic is refused again
-at each attempt; a producer's state ends with the producer; a cluster comes back. Codes below 0 are
+Whether an error passes by itself depends on what it concerns. A record or topic is refused at each
+attempt; a producer's state ends with the producer; a cluster comes back. Codes below 0 are
 librdkafka's (`rdkafka.h`), the others the protocol's
 (https://kafka.apache.org/protocol#protocol_error_codes).
 """

@@ -88,8 +88,7 @@ class GroupMembers:
 
 
 class GroupAdmin:
-    """The consumer groups of one cluster. Share and streams groups are not among them
-    (`other_kinds`).
+    """The consumer groups of one cluster. None are share or streams groups (`other_kinds`).
 
     Calls raise ClusterUnreachable or AuthenticationFailed if no broker answers. Thread-safe.
     """
@@ -222,8 +221,7 @@ class GroupAdmin:
     def _ask(
         self, what: str, requests: Mapping[str, object]
     ) -> tuple[dict[str, Any], dict[str, str]]:
-        """The process's answer for each group, and the reasons for groups that were not answered,
-        in whole or in part.
+        """The process's answer for each group, and reasons for groups not fully answered.
 
         If the process dies it is started again for the groups that are left. Raises
         ClusterUnreachable if no group was answered.

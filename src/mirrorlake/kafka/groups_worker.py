@@ -1,5 +1,4 @@
-"""The process that queries one cluster's consumer groups for `kafka.groups`; it holds nothing but a
-connection.
+"""The process that queries one cluster's groups for `kafka.groups`; it holds only a connection.
 
 Reads one JSON document per line from stdin, the client's settings first. Answers each request with
 a line per group, as soon as it is known, and a last line that ends it: if this process dies, the

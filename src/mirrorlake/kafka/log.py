@@ -1,5 +1,4 @@
-"""Reads ranges of offsets of a cluster as Arrow: the port `Log`, and the choice of its
-implementation.
+"""Reads ranges of offsets of a cluster as Arrow: the port `Log`, and which implementation.
 
 `native/reader.py` if the compiled part works, else `kafka/python_log.py`, with the same rows.
 """

@@ -55,8 +55,7 @@ def is_answer(error: KafkaError) -> bool:
 
 
 def is_about_group(error: KafkaError) -> bool:
-    """Whether a consumer was refused as a member of its group, which does not concern one that
-    reads assigned partitions."""
+    """Whether it was refused as a member of its group, of no concern for assigned partitions."""
     return bool(error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED)
 
 

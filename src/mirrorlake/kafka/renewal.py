@@ -16,8 +16,7 @@ Value = TypeVar("Value", bound="str | int | bool")
 
 
 class LiveSettings(Generic[Value]):
-    """Settings of one client, with the present values of their references. For one thread at a
-    time.
+    """Settings of one client, with present values of their references. For one thread at a time.
 
     `read` resolves them. Both it and the constructor raise TopologyError. `clock` returns seconds.
     """

@@ -1,8 +1,7 @@
-"""The stores of `${secret:scope/key}`: a secret scope on Databricks, a folder or the system's
-keyring elsewhere.
+"""The stores of `${secret:scope/key}`: a scope on Databricks, a folder or keyring elsewhere.
 
 A store returns None for a secret that it lacks, and raises Unresolved if it refuses to answer. The
-first store with a secret provides it. No value is kept here, logged, or put into an error.
+first store with a secret counts. No value is kept, logged, or put into an error.
 """
 
 import os
@@ -122,8 +121,7 @@ def secret_stores(environment: Mapping[str, str]) -> list[SecretStore]:
 
 
 def resolved(text: str) -> str:
-    """A text of a topology file with its references replaced by their present values; never to be
-    logged. Raises TopologyError."""
+    """A text with references replaced by present values; never log it. Raises TopologyError."""
     provide = secret_provider(secret_stores(os.environ))
     return resolve(text, {"env": env_provider(os.environ), "secret": provide})
 

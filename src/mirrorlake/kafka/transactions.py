@@ -1,8 +1,7 @@
 """Open transactions of partitions, and their producers (KIP-664: DescribeProducers), which
 librdkafka 2.16 cannot query.
 
-Each leader is queried by a connection of its own. Nothing depends on the answers: those of
-unreachable leaders are missing.
+Each leader is queried by its own connection. Answers of unreachable leaders are missing.
 """
 
 import logging
@@ -24,8 +23,7 @@ _ANSWER_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class OpenTransaction:
-    """An open transaction in a partition: its producer, its first offset, and when the producer
-    last wrote, ms since 1970."""
+    """An open transaction in a partition: producer, first offset, last write, ms since 1970."""
 
     producer_id: int
     first_offset: int
@@ -35,10 +33,8 @@ class OpenTransaction:
 def open_transactions(
     admin: ClusterAdmin, settings: Settings, wanted: Collection[TopicAndPartition]
 ) -> dict[TopicAndPartition, OpenTransaction]:
-    """The oldest open transaction of each of some partitions. Partitions without one, or whose
-    leader cannot be queried this way, are missing. `settings` are librdkafka's. Raises
-    ClusterUnreachable.
-    """
+    """The oldest open transaction of each of some partitions. Partitions without one, or with a
+    leader that cannot say, are missing. `settings` are librdkafka's. Raises ClusterUnreachable."""
     transactions: dict[TopicAndPartition, OpenTransaction] = {}
     for (host, port), keys in admin.leaders(wanted).items():
         try:

@@ -16,10 +16,9 @@ COORDINATOR_MOVES = frozenset(
 
 @dataclass(frozen=True)
 class TopicInfo:
-    """A topic as its cluster describes it; `factor` is the replication factor of its first
-    partition.
+    """A topic as its cluster describes it; `factor` is that of its first partition.
 
-    `configs` are those to create it with; they are not filled when a cluster describes its topics.
+    `configs` are those to create it with, not filled when a cluster describes its topics.
     `leaderless` are the partitions that no client can read now.
     """
 
@@ -107,8 +106,7 @@ class Row:
     forgotten_to: int | None = None
 
     def same(self, other: "Row | None") -> bool:
-        """Whether another record is this one, whichever producer wrote it. A forgotten record
-        counts as the same."""
+        """Whether it is this record, whichever producer wrote it. A forgotten one counts too."""
         if other is not None and not (self.forgotten_to is other.forgotten_to is None):
             return self.offset == other.offset
         return other is not None and (self.offset, self.timestamp, self.key, self.value) == (

@@ -94,8 +94,7 @@ class CatalogLake(Lake):
         return names_by_session(self)
 
     def keep_views(self, most: int | None = None) -> None:
-        """See `Lake.keep_views`. All of a new lake take Spark as long as the first batch does, so
-        opening a lake makes none."""
+        """See `Lake.keep_views`. All take Spark as long as the first batch: opening makes none."""
         for view in [view for view in VIEWS if view not in self._views_made][:most]:
             self.make_known(view)
 
@@ -108,8 +107,7 @@ class CatalogLake(Lake):
         keep_view(self.names, view)
 
     def with_all_columns(self, table: str) -> str:
-        """See `Reader.with_all_columns`: a table lacks newer columns until a writer of this version
-        opens it."""
+        """See `Reader.with_all_columns`: a table lacks newer ones until a writer opens it."""
         known = self.columns(table)
         added = [
             f"CAST(NULL AS {column.spark_type}) AS {column.name}"
@@ -209,8 +207,7 @@ class CatalogLake(Lake):
         )
 
     def application_version(self, table: str, application: str) -> int | None:
-        """See `Lake.application_version`: without files, from what commits of this class
-        recorded."""
+        """See `Lake.application_version`: without files, by what these commits recorded."""
         if self.files is not None:
             return self.files.application_version(table, application)
         for limit in (f"LIMIT {_NEWEST}", ""):

@@ -1,5 +1,4 @@
-"""The names of tables and views in a catalog's schema, listed and made by SQL statements, which a
-session runs, or a warehouse."""
+"""Names of tables and views in a catalog's schema, by SQL that a session or warehouse runs."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,8 +33,7 @@ class CatalogNames:
         self.schema = schema
 
     def run(self, text: str) -> Sequence[Mapping[str, Any]]:
-        """Run a statement. Raises StatementRefused where the catalog does not run it, LakeError
-        where it does not answer."""
+        """Run a statement. Raises StatementRefused; LakeError where the catalog does not answer."""
         try:
             return self._run(text)
         except LakeError:
@@ -66,8 +64,7 @@ class CatalogNames:
     @cached_property
     def described(self) -> dict[str, str]:
         """The catalog's description of each name, in lines such as `Type: MANAGED` and `Location:
-        …`, as of its first use; empty where the catalog does not describe all at once. Raises
-        LakeError."""
+        …`, as of its first use; empty where it does not describe all at once. Raises LakeError."""
         try:
             rows = self.run(f"SHOW TABLE EXTENDED IN {self.schema} LIKE '*'")
         except StatementRefused:
@@ -88,8 +85,7 @@ class CatalogNames:
         return self.detail(name).get(what, "").split() == value.split()
 
     def detail(self, name: str) -> dict[str, str]:
-        """The catalog's details of a table or view, such as Type, Location or View Text. Raises as
-        `run`."""
+        """The details of a table or view, such as Type, Location or View Text. Raises as `run`."""
         rows = [*self.run(f"DESCRIBE TABLE EXTENDED {self.schema}.{name}")]
         begins = next(
             (number for number, row in enumerate(rows) if row["col_name"] == _OF_TABLE), len(rows)

@@ -74,8 +74,7 @@ class CatalogReader(DuckLake):
         return self._asked(table, lambda delta: delta.version())
 
     def application_version(self, table: str, application: str) -> int | None:
-        """See `Lake.application_version`: from Delta's own record, whichever program committed.
-        Raises LakeError."""
+        """See `Lake.application_version`: by Delta's record, of any program. Raises LakeError."""
         return self._asked(table, lambda delta: delta.transaction_version(application))
 
     def properties(self, table: str) -> dict[str, str]:

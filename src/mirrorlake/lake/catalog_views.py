@@ -12,8 +12,7 @@ from mirrorlake.lake.definitions import VIEWS, view_query
 
 
 def keep_views(names: CatalogNames) -> dict[str, str]:
-    """Make the views that are missing, alter those whose query differs from ours, leave the others
-    alone; returns what was done, by view.
+    """Make missing views, and alter those whose query differs from ours; returns what was done.
 
     Two processes may do this at once. Raises LakeError where a view can be neither made nor
     altered: it is another principal's.

@@ -1,5 +1,4 @@
-"""One change that control made on a target, or was refused: a row of `changes` (DESIGN.md,
-"Tables"). Pure."""
+"""A change that control made, or was refused: a row of `changes` (DESIGN.md, "Tables"). Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -44,8 +43,7 @@ class ChangeLog(Protocol):
 
 
 class PendingChanges:
-    """What was done for a flow and is not recorded yet: kept until the log takes it, since it is
-    not done a second time."""
+    """What was done for a flow, kept until the log takes it: it is not done a second time."""
 
     def __init__(self, log: ChangeLog, flow: str) -> None:
         self._log = log

@@ -24,8 +24,7 @@ _LOST = "target_lost"
 
 
 class Lost(NamedTuple):
-    """What a target lost of a partition, without a decision yet: all from a target offset on, in
-    one generation of the target topic."""
+    """What a target lost of a partition, undecided: all from an offset on, in one generation."""
 
     target_generation: int
     target_offset: int

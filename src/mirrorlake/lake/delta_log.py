@@ -225,8 +225,7 @@ class DeltaLog:
         return version_and_files(self.opened())
 
     def opened(self, without_files: bool = False) -> DeltaTable:
-        """The table as of its newest version; `without_files` for a caller that needs none of them.
-        Raises DeltaError, OSError."""
+        """The table's newest version; `without_files` if unneeded. Raises DeltaError, OSError."""
         return self.table.delta(self._mends, without_files=without_files)
 
     def follow(self, delta: DeltaTable) -> None:

@@ -96,8 +96,7 @@ def change_to_duckdb(text: str) -> DuckChange:
 
 
 class DuckRewrite(NamedTuple):
-    """A statement that deletes rows of `table`, and may put others in their place, as queries in
-    DuckDB's dialect.
+    """A statement that deletes rows of `table`, or replaces them, as queries in DuckDB's dialect.
 
     `source` are the rows that it goes by, if it does: they are made a table SOURCE first, so that
     the others see the same. `removed` are the rows to be deleted: columns `filename` and

@@ -137,8 +137,7 @@ class DuckLake(Reader):
 
     def _is_newest(self, table: str) -> bool | None:
         """Whether a table has no newer version, or is still absent; None where it must be opened
-        anew: one that was opened with credentials that have since been renewed can no longer be
-        read."""
+        anew: one opened with credentials renewed since can no longer be read."""
         delta = self._snapshots.get(table)
         if delta is None:
             return None if has_table(self._root, table) else True
@@ -272,8 +271,7 @@ class DuckLake(Reader):
             self.keep(table, delta)
 
     def _if_there(self, table: str, opened: Callable[[], DeltaTable]) -> DeltaTable | None:
-        """The table that `opened` returns; None where the lake has no table of that name. In a
-        store, the attempt to open it tells."""
+        """What `opened` returns; None without such a table. In a store, opening it tells."""
         if not self._root.in_store:
             return opened() if has_table(self._root, table) else None
         try:

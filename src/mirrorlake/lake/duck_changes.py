@@ -52,8 +52,7 @@ class RowChange:
 
 
 class DuckRemoval:
-    """A statement that deletes rows, over the tables as `lake` has them. `adds`: whether it puts
-    others in their place."""
+    """A statement that deletes rows of `lake`'s tables. `adds`: whether it replaces them."""
 
     def __init__(self, lake: "DuckLake", text: str, frames: Frames, args: Mapping[str, object]):
         self._lake, self._args = lake, args
@@ -86,8 +85,7 @@ class DuckRemoval:
         return self._lake.folder(self._rewrite.table)
 
     def _run(self, query: DuckQuery, before: str = "", behind: str = "") -> duckdb.DuckDBPyRelation:
-        """Values stand in the text: DuckDB would hold the whole answer to a query with parameters
-        in memory."""
+        """Values are in the text: with parameters DuckDB would hold the whole answer in memory."""
 
         def value(placeholder: re.Match[str]) -> str:
             return exp.convert(self._args[placeholder[1]]).sql("duckdb")

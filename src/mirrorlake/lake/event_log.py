@@ -34,8 +34,7 @@ class EventLog:
     def history(self, flow: str, kind: str) -> Sequence[Change]:
         """All different changes of a kind that any process recorded for a flow, oldest first.
 
-        As of now: the lake is read again if anything was recorded since; otherwise this returns the
-        same object as before.
+        As of now: the lake is read again if anything was recorded since; else the same object.
         """
         with self._history_use:
             newest = self._lake.version_of("changes")

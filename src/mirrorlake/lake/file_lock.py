@@ -1,7 +1,6 @@
-"""A lease as a locked file: the lock ends with the process that holds it, even by kill -9, so no
-process waits for a dead one. The holder is written into the file, and removed when the lease is
-given back: two hosts may each have locks of their own, and then this note is all that one sees of
-the other."""
+"""A lease as a locked file: the lock ends with the process that holds it, even by kill -9, so none
+waits for a dead one. The holder is written into it, and removed when the lease is given back: two
+hosts may each have locks of their own, and then this note is all that one sees of the other."""
 
 import fcntl
 import json
@@ -80,9 +79,8 @@ class FileLock:
         logger.warning("%s was not given back by %s; be sure that it is gone", self.what, before)
 
     def _locked(self) -> tuple[int, Holder | None, Holder | None]:
-        """A handle of the locked file, in which this process is noted where there is room for that;
-        the holder that has not given it back; and the one that a `brief` holder had found gone.
-        Raises OSError, LeaseTaken."""
+        """The locked file, in which this process is noted if there is room; the holder that has not
+        given it back; and one that a `brief` holder found gone. Raises OSError, LeaseTaken."""
         handle = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -143,8 +141,7 @@ class FileLock:
         return LeaseState(is_free=holder is None or gone is not None, left_by=gone)
 
     def release(self, holder: Holder | None = None) -> None:
-        """Give the lease back, or leave it to the noted `holder`; does nothing if it was not
-        taken."""
+        """Give the lease back, or leave it to the noted `holder`; nothing if it was not taken."""
         if self._handle is not None:
             try:
                 _note(self._handle, holder, self.left_by if self._brief else None)

@@ -54,8 +54,7 @@ def check_characters(root: Place) -> None:
 
 def has_table(root: Place, table: str) -> bool:
     """Whether a table with a commit lies in a lake's place: a name for a place without a commit
-    would make an empty table. The log is listed only where it lacks both a checkpoint and its first
-    commit."""
+    would make an empty table. The log is listed only without a checkpoint and a first commit."""
     log = root / table / "_delta_log"
     known = any((log / name).mark() is not None for name in (f"{0:020d}.json", HINT))
     return known or any(name.endswith(".json") for name in log.names())

@@ -1,10 +1,9 @@
-"""Upkeep of a table in a folder's lake, without Spark, and with no more in memory than the rows of
-a few files.
+"""Upkeep of a table in a folder's lake, without Spark, and with a few files' rows in memory.
 
 DuckDB finds which rows a statement deletes, by file and row number, and puts on disk what it has no
 room for. A file that loses all its rows is not opened. One that loses some is written again without
 them, batch by batch, in the same order; so records stay in the order of offsets. A process that
-dies on the way leaves whole commits behind, and files that no version names.
+dies on the way leaves whole commits, and files that no version names.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -160,8 +160,7 @@ class FollowedLog:
         operation: str = "WRITE",
     ) -> bool:
         """Commit actions behind the newest version, as the `number` of an application. False where
-        another commit came first: it has been read, and the caller must check the application
-        again."""
+        another commit came first: it was read, and the caller must check the application again."""
         noted = [] if application is None else [{"txn": {"appId": application, "version": number}}]
         try:
             if not commit_at(self._log, self.version + 1, [*noted, *actions], operation):

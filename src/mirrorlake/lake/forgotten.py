@@ -57,8 +57,7 @@ def finish_calls(lake: Lake) -> int:
 
 
 def finish(lake: Lake) -> int:
-    """Delete what was noted, also by killed calls; returns how many records that were. The caller
-    must hold `forgetting`."""
+    """Delete what was noted, also by killed calls; returns how many records. Hold `forgetting`."""
     left = lake.ask("forget_pending")
     for row in left:
         where = {

@@ -1,9 +1,8 @@
-"""Files of a lake in HDFS, reached by hdfs-native, as delta-rs does: without Java and Hadoop's own
-libraries. `lake.storage` has Hadoop's settings, which override those of the files in
-HADOOP_CONF_DIR.
+"""Files of a lake in HDFS, reached by hdfs-native, as delta-rs does: without Java and Hadoop.
+`lake.storage` has Hadoop's settings, which override those of the files in HADOOP_CONF_DIR.
 
-A file is written under another name, and renamed: HDFS does that at once or not at all, and does
-not replace an existing file unless it is told to.
+A file is written under another name, and renamed: HDFS does that at once or not at all, and
+replaces no existing file unless told to.
 """
 
 import uuid

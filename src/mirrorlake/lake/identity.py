@@ -1,5 +1,4 @@
-"""A lake's identity: eight characters in its names at targets, so that two lakes never share a
-transactional id.
+"""A lake's identity, eight characters in its names at targets: no two share a transactional id.
 
 It is a property of the table `records`, so it goes wherever the lake goes, whatever the path: a
 process that goes on with a lake fences the one that wrote from it before, and knows its positions.

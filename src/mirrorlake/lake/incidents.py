@@ -69,8 +69,7 @@ class WaitingPartition(NamedTuple):
 
 
 class Incidents:
-    """The table `incidents` of a lake. Threads of one process share it; `resolve` writes to the
-    table from another process."""
+    """The table `incidents`. Threads share it; `resolve` writes to it from another process."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
@@ -84,8 +83,7 @@ class Incidents:
 
     def open(self, flow: str, kind: str, error: MirrorlakeError) -> None:
         """Record an incident, unless one of the same kind, topic, partition and generations (source
-        and target) is open. Kinds that concern only their offsets are recorded for other offsets
-        too."""
+        and target) is open. Kinds that concern only offsets are recorded for others too."""
         self.report([Incident(flow, kind, error)])
 
     def open_all(self, flow: str, kind: str, errors: Iterable[MirrorlakeError]) -> None:
@@ -221,8 +219,7 @@ class Incidents:
 
 
 def key_of(row: Mapping[str, Any]) -> IncidentKey:
-    """The key of an incident, from its row; of any mirror where an earlier version's view lacks the
-    columns that name it."""
+    """The key, by its row; of any mirror where an earlier version's view does not name it."""
     mirror = None
     if "target_topic" in row:
         mirror = NotedMirror(row["target_topic"], row.get("target_generation"))

@@ -18,8 +18,7 @@ _with_function: WeakSet[duckdb.DuckDBPyConnection] = WeakSet()
 
 
 def read_noted(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let Python evaluate RLIKE from now on, where one of the noted patterns of paused topics needs
-    it."""
+    """Let Python evaluate RLIKE from now on, where a noted pattern of paused topics needs it."""
     if connection in _with_function:
         return
     patterns = connection.execute(_NOTED).fetchall()

@@ -137,8 +137,7 @@ class Lake(SessionTables):
         """The properties of a table, as of now."""
 
     def log_properties(self, table: str) -> Mapping[str, str]:
-        """The properties, beyond those of its definition, by which this kind of lake keeps a
-        table's log as long as it needs."""
+        """Properties, beyond the definition's, by which this kind of lake keeps a table's log."""
         return {}
 
     @abstractmethod
@@ -239,8 +238,7 @@ class Lake(SessionTables):
 
     @abstractmethod
     def application_version(self, table: str, application: str) -> int | None:
-        """The version that an application has reached; None where the table shows no append of
-        it."""
+        """The version that an application has reached; None where the table shows none."""
 
     @abstractmethod
     def _commit(

@@ -21,8 +21,7 @@ from mirrorlake.lake.store_lock import StoreLock
 
 
 class AnyLease(Protocol):
-    """The exclusive right to do some work. The lake keeps it (`Lease`), or Kafka
-    (`run.group_lease.GroupLease`)."""
+    """Sole right to work, kept by the lake (`Lease`), or Kafka (`run.group_lease.GroupLease`)."""
 
     @property
     def stands_by(self) -> bool:

@@ -40,9 +40,8 @@ class LakeMap:
         self._number = -1  # of the newest batch that was, or may have been, appended
 
     def take_over(self, least: int) -> int:
-        """Make sure that no append of an earlier process succeeds any more: rows on its way to the
-        map are rebuilt by this one. Returns the number, `least` or more, after which this process's
-        batches begin."""
+        """Let no append of an earlier process succeed any more: this one rebuilds rows on the way.
+        Returns the number, `least` or more, after which this process's batches begin."""
         number = self._lake.take_over("latency", f"{self._application}/latency", least)
         self._number = self._lake.take_over("offset_map", f"{self._application}/map", number)
         return self._number
@@ -71,8 +70,7 @@ class LakeMap:
         return [MappedEnd(**{name: row[name] for name in names}) for row in rows], newest
 
     def append_map(self, rows: pa.Table, batch_id: int) -> None:
-        """Append rows of `offset_map`, once, however often it is called for batches up to
-        `batch_id`. Raises Fenced."""
+        """Append rows of `offset_map`, once for any batches up to `batch_id`. Raises Fenced."""
         # Before the append: one that fails may be in the table all the same, and is not another
         # process's.
         self._number = max(self._number, batch_id)

@@ -26,8 +26,7 @@ def brings_heartbeats(flow: ResolvedFlow) -> bool:
 def note_objectives(
     lake: Lake, topology: Topology, modes: Mapping[str, Mode], gone: Iterable[str] = ()
 ) -> None:
-    """Write the objectives of all flows of a file, and how those in `modes` run; doing it again
-    changes nothing.
+    """Write the objectives of a file's flows, and how those in `modes` run; idempotent.
 
     Flows in `gone` were taken out of the file: they have no objectives any more.
     """

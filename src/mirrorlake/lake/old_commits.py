@@ -34,12 +34,11 @@ _NUMBERED = re.compile(r"\.?(\d{20})\.")
 
 
 def shorten(log: DeltaLog, now_ms: int, most: int = MOST_COMMITS) -> int:
-    """Delete the commits that are older than `KEPT` before a time or not among the newest `most`,
-    the files that they removed, and checkpoints that no reader needs. Returns how many commits were
-    deleted.
+    """Delete commits older than `KEPT` before a time or not among the newest `most`, the files that
+    they removed, and checkpoints that no reader needs. Returns how many commits were deleted.
 
     The log has to begin with a checkpoint, so up to `_VERSIONS` more commits stay. Files that a
-    process leaves when it dies on the way are deleted the next time. Raises OSError, DeltaError.
+    dying process leaves are deleted the next time. Raises OSError, DeltaError.
     """
     names = log.names()
     commits = sorted(int(name[:20]) for name in names if re.fullmatch(r"\d{20}\.json", name))

@@ -39,8 +39,7 @@ logger = logging.getLogger(__name__)
 def open_lake(
     session: "SparkSession | Callable[[], SparkSession]", location: Location, directory: Path
 ) -> Lake:
-    """Open the lake of a topology whose file is in `directory` to write to it, and make what it
-    lacks.
+    """Open the lake of a topology, with its file in `directory`, for writing; make what it lacks.
 
     `session` may be a function that opens one; a folder's lake calls it when it needs one. Raises
     LakeError when the place is not writable, holds something else, or is of a newer version.
@@ -72,9 +71,8 @@ def _open_schema(spark: "SparkSession", schema: str, checkpoints: Path) -> Lake:
 
 
 def _use_files(lake: CatalogLake, names: CatalogNames, checkpoints: Path) -> None:
-    """Answer from the tables' files where they are at hand, and note where they lie for processes
-    without a session; otherwise note that they are not at hand. The lake's identity tells whether
-    the files are this lake's."""
+    """Answer from the tables' files where they are at hand, and note where they lie, or that they
+    are not, for processes without a session. The lake's identity tells if the files are its own."""
     from mirrorlake.lake.catalog_reader import CatalogReader  # DuckDB's import takes time
 
     noted: NotedFiles | None = None
@@ -95,8 +93,7 @@ def _use_files(lake: CatalogLake, names: CatalogNames, checkpoints: Path) -> Non
 
 
 def names_in_catalog(spark: "SparkSession", location: Location) -> CatalogNames:
-    """The names of the schema in a topology file, by a session; the schema is made if it is
-    missing. Raises LakeError."""
+    """Names of a topology file's schema, by a session; makes a missing one. Raises LakeError."""
     schema = schema_in_catalog(location)
     with catalog_answers(schema):
         _make_schema(spark, schema)
@@ -108,8 +105,7 @@ def names_in_catalog(spark: "SparkSession", location: Location) -> CatalogNames:
 def reading_lake(
     session: "SparkSession | Callable[[], SparkSession]", location: Location, directory: Path
 ) -> Lake:
-    """Open an existing lake to read it. In a catalog nothing is made, so readers need no more
-    rights.
+    """Open an existing lake to read it. In a catalog it makes nothing: readers need no more rights.
 
     Nothing is produced from it (`Lake`). `session`: as in `open_lake`. Raises LakeError if none.
     """
@@ -172,8 +168,7 @@ def leases_of(location: Location, directory: Path) -> Place | None:
 
 
 def check_location(location: Location, directory: Path) -> tuple[Place | None, Path]:
-    """The lake's place (None in a catalog) and the directory of its checkpoints, checked to be
-    writable. Raises LakeError."""
+    """The lake's place (None in a catalog) and writable folder of checkpoints. Raises LakeError."""
     root = None if location.path is None else lake_place(location, directory)
     if root is not None:
         check_characters(root)
@@ -181,8 +176,7 @@ def check_location(location: Location, directory: Path) -> tuple[Place | None, P
 
 
 def _checkpoint_root(location: Location, root: Place | None) -> Path:
-    """The directory of streaming checkpoints; made if missing, and checked to be writable before
-    anything else is done."""
+    """The directory of streaming checkpoints; made if missing, and first checked to be writable."""
     place = Path(location.checkpoints) if location.checkpoints else None
     if place is None and root is not None:
         place = own_folder(root)

@@ -67,9 +67,8 @@ def is_one_writer(root: Place, registered: bool) -> bool:
 def newest_by_others(
     root: Place | None, registered: bool, held: Mapping[str, OpenTable] = NONE
 ) -> list[str]:
-    """A sentence for each table and other program among the newest commits of a lake that only
-    mirrorlake may commit to; for a table in `held`, up to the version that is open. No other lake
-    is read. Raises OSError."""
+    """A sentence for each table and other program among newest commits to a lake that is only ours;
+    for one in `held`, up to the open version. No other lake is read. Raises OSError."""
     if root is None or not is_one_writer(root, registered):
         return []
     by_table = side_by_side(partial(_newest_of, root, held), TABLES)

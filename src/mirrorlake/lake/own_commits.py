@@ -95,8 +95,7 @@ class NewFile:
 
 
 def keys_of(table: DeltaTable) -> list[str]:
-    """The columns of a table that commits have statistics of: those that its properties name,
-    otherwise all of integers and text."""
+    """The columns with statistics in commits: by the properties, else all integers and text."""
     named = table.metadata().configuration.get("delta.dataSkippingStatsColumns")
     layout = layout_of(table)
     return [
@@ -150,12 +149,11 @@ def removed_by(files: Mapping[str, int], **more: object) -> list[dict[str, Any]]
 def commit_at(
     log: DeltaLog, version: int, actions: Sequence[dict[str, Any]], operation: str
 ) -> bool:
-    """Make the commit of a version, behind all existing ones; False where another commit has that
-    version.
+    """Make the commit of a version, behind all others; False where another has that version.
 
     Raises FileNotFoundError where the commit would not belong to the table: the log has a newer
-    checkpoint, and the commits before that were deleted; or, in a folder, where a look costs
-    nothing, the commit before it is gone. Raises OSError.
+    checkpoint, without the commits before; or, in a folder, where a look costs nothing, the commit
+    before it is gone. Raises OSError.
     """
     is_alone = not log.folder.in_store and log.file_of(version - 1).mark() is None
     if is_alone and log.newest_checkpoint() < version - 1:

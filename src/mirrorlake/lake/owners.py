@@ -22,9 +22,8 @@ def next_owner(known: int | None, least: int) -> int:
 
 
 def is_done(table: str, application: str, known: int | None, version: int) -> bool:
-    """Whether an application that has reached `known` has already appended under `version`, in an
-    earlier attempt: no two owners of an application share a number. Raises Fenced where `known` is
-    higher."""
+    """Whether an application that has reached `known` has already appended under `version`: no two
+    owners share a number. Raises Fenced where `known` is higher."""
     if known is not None and known > version:
         raise fenced(table, application, known, version)
     return known == version

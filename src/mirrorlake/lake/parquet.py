@@ -1,5 +1,4 @@
-"""Opens the Parquet files of a table by the names that the table has for them, and finds which
-offsets files of the stage hold."""
+"""Opens a table's Parquet files by its names for them, and finds the offsets in the stage's."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from urllib.parse import unquote, urlparse

@@ -166,8 +166,7 @@ class PathTables:
             return log.application_version(application)
 
     def set_properties(self, table: str, properties: Mapping[str, str]) -> None:
-        """Set properties of a table. A table that already has them, perhaps by an attempt whose
-        answer was lost, stays as it is."""
+        """Set properties of a table, unless it has them, perhaps by one whose answer was lost."""
 
         def given(delta: DeltaTable) -> None:
             if not properties.items() <= delta.metadata().configuration.items():

@@ -76,9 +76,8 @@ class Place(ABC):
         return path[len(str(self)) + 1 :]
 
     def delta(self, mend: bool = True, **how: bool) -> "DeltaTable":
-        """The Delta table that lies here, as of its newest version. With `mend`, a checkpoint of
-        its log that is damaged or gone is written again; without, the log is not ours to write.
-        Raises DeltaError."""
+        """The Delta table that lies here, as of its newest version. With `mend`, a damaged or lost
+        checkpoint of its log is written again; else the log is not ours. Raises DeltaError."""
         from deltalake import DeltaTable  # tasks have places too, and do without
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
@@ -121,9 +120,8 @@ class Place(ABC):
 
     @abstractmethod
     def create(self, content: bytes) -> None:
-        """Make the file, whole. No other process writes this content, so a file is recognized as
-        ours when the answer was lost. Raises FileExistsError where there is another file,
-        OSError."""
+        """Make the file, whole. No other process writes this content, so a file is known as ours
+        when the answer was lost. Raises FileExistsError where there is another file, OSError."""
 
     @abstractmethod
     def write(self, content: bytes) -> None:

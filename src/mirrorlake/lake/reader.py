@@ -1,5 +1,4 @@
-"""The port by which a lake is read: each query is one text in Spark's SQL, whichever engine
-answers.
+"""The port by which a lake is read: a query is one text in Spark's SQL, whichever engine answers.
 
 `lake.lake.Lake` reads by Spark, `lake.duck.DuckLake` by DuckDB, `lake.warehouse.WarehouseLake` by a
 SQL warehouse. Times in rows are in UTC, and without a zone.
@@ -78,8 +77,7 @@ class OpenTable(NamedTuple):
 
 
 class Reader(ABC):
-    """Reads a lake. `engine` is the engine's name in messages; `directory` is where the lake's
-    files are, None in a catalog."""
+    """Reads lakes. `engine` is named in messages; `directory` has the files, None in a catalog."""
 
     engine: ClassVar[str]
     directory: "Place | None"
@@ -110,8 +108,7 @@ class Reader(ABC):
         answer, so that they are open for the queries that follow."""
 
     def held(self, table: str) -> OpenTable | None:
-        """A table as this reader has it open, until `refresh`; None where it is not open, or the
-        reader does not open tables itself."""
+        """A table as this reader has it open, until `refresh`; None where it is not open."""
         return None
 
     def query_rows(self, name: str, frames: Frames = NONE, **args: object) -> QueryRows:

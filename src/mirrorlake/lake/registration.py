@@ -13,11 +13,10 @@ from mirrorlake.lake.folder import quoted
 
 
 def register_tables(names: CatalogNames, root: str) -> dict[str, str]:
-    """Give each table of a lake at `root`, a path or URL, its name; returns what was done, by
-    table.
+    """Give tables of a lake at `root`, a path or URL, its name; returns what was done by table.
 
-    Raises LakeError where a name is another table's or a view's, and then makes none; also where
-    the catalog refuses to make one.
+    Raises LakeError where a name is another table's or a view's, and makes none then; also where
+    the catalog refuses.
     """
     known = names.known
     for table in TABLES:

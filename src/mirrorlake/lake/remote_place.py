@@ -1,6 +1,5 @@
 """Files of a lake behind a URL: in an object store (`lake/store_place.py`), or in HDFS
-(`lake/hdfs_place.py`). Each answer takes time there, and a file is there as a whole or not at
-all."""
+(`lake/hdfs_place.py`). Each answer takes time there; a file is there whole or not at all."""
 
 import io
 import tempfile

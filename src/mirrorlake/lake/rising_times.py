@@ -1,5 +1,4 @@
-"""Times for rows of which the newest one counts: they rise above the times in the table, whatever
-the clock says.
+"""Times for rows of which the newest counts: they rise above the table's, whatever the clock.
 
 A clock may have been ahead: that of another host, or of this one before it was set. A row with the
 time of now would be older than a row from then, and count for nothing until that time has passed.
@@ -17,8 +16,7 @@ _TO_COME = timedelta(minutes=5)
 
 
 def time_behind(newest: datetime | None) -> datetime:
-    """Now, with its zone; or a moment behind the newest row, where that is later (`newest` is in
-    UTC, with a zone or without)."""
+    """Now, with its zone; or a moment behind `newest` (in UTC), where that is later."""
     now = datetime.now(timezone.utc)
     if newest is None:
         return now

@@ -17,10 +17,9 @@ _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeE
 
 
 def means_the_same(condition: str) -> bool:
-    """Whether a condition over the columns of `records`, in Spark's SQL, is made only of these,
-    with AND, OR and NOT, and has no backslash: numbers compared with numbers; texts (`topic`,
-    `source_cluster`, CAST(key AS STRING), CAST(value AS STRING)) compared with texts or LIKE one;
-    IN; IS NULL."""
+    """Whether a condition on `records`, in Spark's SQL, without a backslash, has only these, with
+    AND, OR, NOT: numbers compared with numbers; texts (`topic`, `source_cluster`, CAST(key AS
+    STRING), CAST(value AS STRING)) compared with texts or LIKE one; IN; IS NULL."""
     if "\\" in condition:
         return False
     try:

@@ -16,8 +16,7 @@ _GONE_SECONDS = HELD_SECONDS + 300
 
 def newest_samples(lake: Lake, flow: str) -> list[dict[str, Any]]:
     """The newest sample of each partition that a flow sampled last: its row of `positions`, with
-    `at`, when it was taken, and `held_at`, until when it held, seconds since 1970. Empty for a flow
-    that was never sampled."""
+    `at`, when taken, and `held_at`, until when it held, epoch seconds. Empty without a sample."""
     now = time.time()
     rows, newest = QueryRows(), 0.0
     for since in (*(now - hours * 3600 for hours in _BACK_HOURS), 0.0):

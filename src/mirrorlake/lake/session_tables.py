@@ -96,11 +96,10 @@ class SessionTables(Reader):
             return self.spark.sql(text, args=left or None, **made)
 
     def make_known(self, text: str) -> None:
-        """Make the session know the tables and views that a text names, and those that the views
-        read.
+        """Make the session know the tables and views that a text names, and those that these read.
 
-        A session's catalog does not keep them, each costs reading a log, and most commands need a
-        few. A statement with SHOW sees all.
+        A session's catalog does not keep them, each costs reading a log, and commands need few. A
+        statement with SHOW sees all.
         """
         named = {word.lower() for word in re.findall(r"\w+", text)}
         if "show" in named:

@@ -1,5 +1,4 @@
-"""The index of the stage, built from the table and kept up by its commits; all threads of a process
-share it.
+"""The index of the stage, built from the table and kept up by its commits; all threads share it.
 
 At a path or URL, and for a catalog's own tables on a disk of this host, the driver reads the log
 and the coordinates of new files itself; otherwise Spark reports what new commits added. Either way
@@ -111,8 +110,7 @@ class StageFiles:
             self._index = None
 
     def invalidate(self) -> None:
-        """Build the index again at the next reading, unless it follows removals too: what was read
-        from the stage differs from it."""
+        """Rebuild the index at the next reading, unless it follows removals: reads differ."""
         if not self._source.follows_removals:
             self.forget()
 
@@ -160,9 +158,8 @@ class _Source(ABC):
 
 
 class _LocalStage(_Source):
-    """The stage at a place that this process can read. One that is `ours` stays readable, since
-    only we commit to it; any client may alter a catalog's own table. Raises _SparkAlone where one
-    did."""
+    """The stage at a place that this process can read. `ours` stays readable, since only we commit
+    to it; any client may alter a catalog's own table. Raises _SparkAlone where one did."""
 
     follows_removals = True
 
@@ -269,8 +266,7 @@ class _LocalStage(_Source):
 def _ranges_from_log(
     log: DeltaLog, files: Mapping[str, int], version: int
 ) -> dict[int, list[StagedRange]]:
-    """The ranges that the log states for files of several partitions, by the files' numbers;
-    delta-rs does not know them."""
+    """The log's ranges of files of several partitions, by file number, unknown to delta-rs."""
     statistics = log.statistics(version) if files else ()
     ranges = (
         (files[path], ranges_from_commit(statistics_of(text)))

@@ -20,9 +20,8 @@ ALWAYS = 2**62
 def states_as_of(
     reader: Reader, cluster: str, until_ms: int = ALWAYS, staged: Collection[str] = ()
 ) -> dict[str, TopicState]:
-    """The state of each topic of a cluster at a time, in ms, or now. A topic that was first noted
-    later is missing, unless an earlier version had it `staged`: then it has its first noted
-    state."""
+    """The state of each topic of a cluster at a time, in ms, or now. One first noted later is
+    missing, unless an earlier version had it `staged`: then it has its first noted state."""
     return _states(reader.query_rows("states_as_of", cluster=cluster, until_ms=until_ms), staged)
 
 

@@ -65,8 +65,7 @@ def flow_floors(
     lake: Lake, flow: str, remote_topic: Callable[[str], str | None] = lambda topic: None
 ) -> dict[TopicAndPartition, tuple[int, int]]:
     """Where a flow goes on: (generation, next source offset) of each (topic, partition).
-    `remote_topic` names the current target topics: one that was made again may need all that the
-    stage holds."""
+    `remote_topic` names target topics: one made again may need all that the stage holds."""
     noted, _ = noted_targets(lake, flow)
     targets = {target: newest_of(generations) for target, generations in noted.items()}
     ends, _ = LakeMap(lake, flow).ends()

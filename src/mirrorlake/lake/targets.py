@@ -14,9 +14,8 @@ from mirrorlake.offsets.generations import NotedTarget, TargetDecision
 
 @dataclass(frozen=True)
 class MappedTarget:
-    """What the map holds of one partition of a target topic, in the newest generation that it has
-    rows of. `first` and `last` are source offsets, inclusive; `end` is the target offset behind the
-    last record."""
+    """What the map holds of a partition of a target topic, in the newest generation there. `first`
+    and `last` are source offsets, inclusive; `end` is the target offset behind the last record."""
 
     topic: str
     partition: int

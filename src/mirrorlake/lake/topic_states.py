@@ -30,8 +30,7 @@ def own_configs(configs: TopicConfigs) -> dict[str, str]:
 
 
 def applying_acls(topics: Iterable[str], acls: Iterable[Acl]) -> dict[str, tuple[Acl, ...]]:
-    """The ACLs that apply to each topic, in order: those on its name, on a prefix of it, and on all
-    topics.
+    """The ACLs that apply to each topic, in order: on its name, on a prefix of it, on all topics.
 
     They stay as their cluster has them: an ACL on a prefix is made again once, on the prefix.
     """

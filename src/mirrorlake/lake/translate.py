@@ -144,8 +144,7 @@ def _unread(
 
 
 class Translator:
-    """Translates positions of one running flow forward, again and again, and remembers where the
-    map ended.
+    """Translates positions of a running flow forward, and remembers where the map ended.
 
     So it reads of a partition only the map behind its last end or lowest position. For one thread.
     """
@@ -166,8 +165,7 @@ class Translator:
         asked: Iterable[TopicPartitionOffset],
         reached: Mapping[TopicAndPartition, Reached] | None,
     ) -> dict[TopicPartitionOffset, Translated]:
-        """Translate positions; `reached` is how far the flow is, or None to use the newest sample
-        of each partition.
+        """Translate positions; `reached` is how far the flow is, None: by the newest samples.
 
         A partition that was never seen, of a topic that was, has its target offset from 0 on.
         """
@@ -202,8 +200,7 @@ class Translator:
         }
 
     def _known_ends(self) -> dict[TopicAndPartition, int]:
-        """Where the map of each partition ends, as far as is known; read from the lake at first, by
-        a few columns.
+        """Where each partition's map ends, as far as known; read at first, by a few columns.
 
         Of several ends (generations on either side) the lowest: which one lives is not known here.
         """
@@ -218,8 +215,7 @@ class Translator:
     def _near(
         self, rows: Sequence[TopicPartitionOffset], ends: Mapping[TopicAndPartition, int]
     ) -> tuple[str, list[tuple[str, int, int]], dict[str, object]]:
-        """The runs that can matter: the newest run of each partition ends at or behind the end that
-        was last seen.
+        """The runs that can matter: each partition's newest ends at or behind the last seen end.
 
         Returns the query, the rows of its frame `bounds`, and its parameters: names of topics.
         """

@@ -1,8 +1,7 @@
 """The package's own texts in DuckDB's dialect, translated when they were written (`make tables`,
-`sql/duckdb.json`): an answer needs a dozen of them, and translating them takes longer than running
-them.
+`sql/duckdb.json`): an answer needs a dozen of them, which takes longer than running them.
 
-A text that is not noted, was changed, or was translated by other rules is translated when needed.
+A text that is not noted, was changed, or translated by other rules is translated when needed.
 """
 
 import hashlib

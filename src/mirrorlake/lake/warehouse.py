@@ -1,5 +1,4 @@
-"""A lake in a catalog, read by a SQL warehouse of the workspace: the third adapter of the port
-`lake.reader`.
+"""A lake in a catalog, read by a SQL warehouse: the third adapter of the port `lake.reader`.
 
 No session is started: texts go to the warehouse as they are, in its own dialect. Needs
 `mirrorlake[databricks]`, the connector of
@@ -64,8 +63,7 @@ class WarehouseLake(Reader):
 
     @property
     def checkpoints(self) -> Path:
-        """See `Reader.checkpoints`: a process that reads by a warehouse neither lands nor
-        produces."""
+        """See `Reader.checkpoints`: a process with a warehouse neither lands nor produces."""
         raise LakeError("a lake that a SQL warehouse reads has no checkpoints here")
 
     @cached_property
@@ -113,8 +111,7 @@ class WarehouseLake(Reader):
 
 
 def warehouse_lake(location: Location, resolve: Callable[[str], str]) -> WarehouseLake:
-    """The lake of a topology file that names a warehouse; `resolve` turns references to secrets
-    into values.
+    """The lake of a topology file with a warehouse; `resolve` turns references into values.
 
     Raises MissingExtra where the connector is not installed.
     """

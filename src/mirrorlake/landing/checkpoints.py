@@ -27,12 +27,11 @@ _NO_MORE = 2**62
 
 
 def begin_query(lake: Lake, alias: str) -> Path:
-    """The checkpoint of a query that is about to be planned: makes its mark, and ends the queries
-    before it.
+    """The checkpoint of a query that is about to be planned: makes its mark, ends earlier ones.
 
     To be called before the table is asked where to go on, in this order: a killed process may have
-    left a query that still runs, and a process that stands still after this call is fenced by the
-    next one, whatever it had read of the table. A checkpoint that gets no query is to be forgotten.
+    left a query that still runs, and a process that stands still after this is fenced by the next
+    one, whatever it had read. A checkpoint that gets no query is to be forgotten.
     """
     checkpoint = new_checkpoint(lake, alias)
     end_queries(lake, alias, but=checkpoint.name)
@@ -64,15 +63,13 @@ def end_queries(lake: Lake, alias: str, but: str = "") -> None:
 
 
 def is_fenced(lake: Lake, application: str) -> bool:
-    """Whether another process has begun to land the same cluster since, and nothing of an
-    application is committed any more."""
+    """Whether another process has begun to land the cluster, so that nothing more is committed."""
     return (lake.application_version("records", application) or 0) >= _NO_MORE
 
 
 def is_fenced_by_delta(lake: Lake, query_id: str, checkpoint: Path) -> bool:
     """The same for Delta's own sink, which skips batches without a word. A process that fences a
-    query first takes the name out of its checkpoint, which is cheaper to see than a catalog's
-    table."""
+    query first takes the name out of its checkpoint, cheaper to see than a catalog's table."""
     return not has_name(checkpoint) and is_fenced(lake, query_id)
 
 
@@ -125,8 +122,7 @@ def newest_end(checkpoint: Path) -> dict[TopicAndPartition, int] | None:
 
 
 def forget_query(lake: Lake, alias: str, name: str) -> None:
-    """Remove the checkpoint and the mark of a query that has ended; no others, since another
-    process may have begun one since."""
+    """Remove the checkpoint and mark of an ended query; no others: another may have begun."""
     shutil.rmtree(_root(lake, alias) / name, ignore_errors=True)
     (_marks(lake, alias) / name).delete()
 
@@ -145,8 +141,7 @@ def make_folder(checkpoint: Path) -> None:
 
 
 def planned_end(checkpoint: Path, batch: int) -> dict[str, Any]:
-    """Where a batch ends, as the query's planner has it (`ranges.offsets_document`): Spark writes
-    it down before the batch begins."""
+    """Where a batch ends, by its planner (`ranges.offsets_document`): noted before the batch."""
     offsets = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8")
     document: dict[str, Any] = json.loads(offsets.splitlines()[-1])
     return document

@@ -30,8 +30,7 @@ class CoveredNotes:
         is_over: bool = False,
     ) -> None:
         """Write the covered ends of partitions that have not moved since the last call, or of all
-        once landing `is_over`; nothing if they are known. Partitions that move have records, which
-        show it."""
+        once landing `is_over`; nothing if known. Partitions that move have records."""
         resting = {
             key: end for key, end in covered.items() if is_over or self._before.get(key) == end
         }

@@ -35,9 +35,8 @@ def apart(trigger_seconds: float, took: float) -> float:
 
 
 class DriverQuery:
-    """Lands a job from its construction on until it is stopped, fails or is outgrown; it has the
-    part of Spark's `StreamingQuery` that landing needs. `session` is None if there is known to be
-    little to land."""
+    """Lands a job from its construction on until it is stopped, fails or is outgrown; it has what
+    landing needs of a `StreamingQuery`. `session` is None if little is known to land."""
 
     def __init__(self, sink: PathSink, job: LandJob, session: SessionStart | None) -> None:
         self._sink = sink

@@ -1,10 +1,9 @@
-"""Lands the source topics of one cluster into `records`: one streaming query, however many flows
-read from it.
+"""Lands the source topics of one cluster into `records`: one streaming query, for all flows.
 
 Lakes differ in what commits. At a path this process does, by delta-rs: what it has read itself, or
-what Spark's tasks wrote. Elsewhere the session's own sink commits. Within a query each batch is
-committed exactly once. No session is needed before many records have to be landed, unless it is
-what commits: until then this process also plans (`driver_query.py`).
+what Spark's tasks wrote. Elsewhere the session's sink commits. Within a query each batch is
+committed once. No session is needed before many records have to be landed, unless it is what
+commits: until then this process also plans (`driver_query.py`).
 """
 
 from collections.abc import Callable, Mapping
@@ -137,9 +136,8 @@ def start_landing(
     """Start landing a plan with at least one partition: until stopped or, with `once`, up to the
     end offsets seen at the start. `client` are settings of librdkafka; `checkpoint` was begun
     before the plan was made. Topics for which `is_heartbeats` is true wait for one another, for
-    `heartbeats_wait` seconds at most: otherwise a flow that is idle except for its heartbeats would
-    never rest. `later` is a session that this process has not started: it lands what it can
-    without.
+    `heartbeats_wait` seconds at most: otherwise a flow idle except for its heartbeats would never
+    rest. `later` is a session that this process has not started: it lands what it can without.
 
     Raises ClusterUnreachable if, with `once`, the source does not report its ends.
     """

@@ -133,8 +133,7 @@ class LandingIncidents:
     def _reported_deleted(
         self, flow: str, topics: Collection[str], ids: Mapping[str, str]
     ) -> set[str]:
-        """Those of some topics whose deletion was reported, matched by Kafka's topic ids; earlier
-        versions did not note an id."""
+        """The topics whose deletion was reported, by Kafka's ids; earlier versions noted none."""
         changes = self._event_log.history(flow, "topic") if topics else ()
         gone = {(change.resource, change.before) for change in changes if change.outcome == "gone"}
         return {topic for topic in topics if {(topic, ids.get(topic)), (topic, None)} & gone}

@@ -33,9 +33,8 @@ _FEW_COMMITS = 3
 
 @dataclass(frozen=True)
 class Pace:
-    """What earlier batches tell about the next ones: how much one may hold in Arrow bytes (None
-    while unknown), how large the records of topics are, and how long a commit takes (0 while
-    unknown)."""
+    """What earlier batches tell about the next ones: how many Arrow bytes one may hold (None while
+    unknown), how large topics' records are, and how long a commit takes (0 while unknown)."""
 
     limit: int | None = None
     record_bytes: Mapping[str, float] = field(default_factory=dict)

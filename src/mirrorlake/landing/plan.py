@@ -276,8 +276,7 @@ def _in_generations(losses: Iterable[Loss], current: CurrentGenerations) -> tupl
 
 
 def _undescribed(topics: Mapping[str, SourceTopic]) -> dict[str, str | None]:
-    """Why some listed topics are not described: also topics that were never read, which nothing
-    else would report."""
+    """Why listed topics are not described, also those never read, which nothing else reports."""
     return {
         name: topic.undescribed for name, topic in topics.items() if topic.undescribed is not None
     }

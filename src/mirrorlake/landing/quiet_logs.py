@@ -29,8 +29,7 @@ class QuietLogs:
     """
 
     def __init__(self, taken_seconds: float) -> None:
-        """`taken_seconds`: how long it may take until the watch follows a log that it was given;
-        the log is asked for until then."""
+        """`taken_seconds`: how long until the watch follows a log, asked for until then."""
         self.ends: dict[TopicAndPartition, int] = {}
         self._taken_seconds = taken_seconds
         #: Logs that are asked for each time: since when they have not moved, and since when the

@@ -1,5 +1,4 @@
-"""Receipts: what tasks report to have read of a batch, also in a query's progress, and what is
-missing of what was planned. Pure."""
+"""Receipts: what tasks read of a batch, also in a query's progress, and what is missing. Pure."""
 
 import json
 from collections import defaultdict

@@ -155,11 +155,10 @@ class SessionSink:
 
 
 def stream_of(spark: "SparkSession", job: LandJob, lake_id: str) -> "DataFrame":
-    """The rows of `records` that a query's tasks hand over; the query's progress reports what they
-    have read.
+    """The rows of `records` that a query's tasks hand over; its progress has what they read.
 
-    A session knows sources by name, and the last one registered counts: the same session may land
-    another lake at the same time, from a cluster with the same alias.
+    A session knows sources by name, and the last one registered counts: a session may land another
+    lake too, from a cluster with the same alias.
     """
     from pyspark.sql import functions as F
 

@@ -2,8 +2,7 @@
 
 It commits what it has read itself, of a small batch, or what Spark's tasks wrote. Each batch is one
 commit by delta-rs that names the query and the batch's number, so the table has it once, whichever
-way it went and however often it is tried. Elsewhere the session commits
-(`landing/session_sink.py`).
+way and however often it is tried. Elsewhere the session commits (`landing/session_sink.py`).
 """
 
 import logging

@@ -127,6 +127,5 @@ class SourceEnds:
 
 
 def open_watch(client: Settings) -> LogWatch | None:
-    """A watch of the logs of a cluster; None if the compiled part cannot be used, so that all logs
-    have to be asked for their ends."""
+    """A watch of a cluster's logs; None without the compiled part: all are asked for their ends."""
     return LogWatch(client) if problem() is None else None

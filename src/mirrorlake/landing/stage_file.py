@@ -1,5 +1,4 @@
-"""One Parquet file of `records`, which a task writes from what it reads natively, with the
-statistics of its commit.
+"""One Parquet file of `records`, written by a task from what it reads, with statistics.
 
 A partition's rows stand together in row groups, in the order of their offsets: a flow opens only
 the row groups that hold what it wants (`produce/stage_files.py`).
@@ -129,8 +128,7 @@ class StageFile:
 def write_parts(
     job: LandJob, writer: Literal["driver", "task"], read: Callable[[Part], Read], work: Work[Part]
 ) -> Iterator[StagedFile]:
-    """A task of the pool (`spark/tasks.py`): write one file per part of a job from what is read.
-    Yields none for a part without rows."""
+    """A task of the pool (`spark/tasks.py`): write a file per part; none without rows."""
     assert job.directory is not None
     for part, _ in work:
         file = StageFile(job.directory, job.schema, part, writer)

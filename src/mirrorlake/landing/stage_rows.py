@@ -67,8 +67,7 @@ def gathered(job: LandJob, read: Read, size: int) -> Iterator[tuple[Gathered, Si
 def rows_of_parts(
     job: LandJob, parts: Sequence[Part], numbers: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the parts whose numbers Spark hands over (mapInArrow). Raises the errors of
-    `read_part` and `row_batches`."""
+    """Rows of parts that Spark names (mapInArrow). Raises as `read_part` and `row_batches`."""
     for part, _ in by_number(numbers, parts):
         yield from row_batches(job, part, read_part(job, part))
 
@@ -125,8 +124,7 @@ def columns_of_records(schema: pa.Schema, part: Part, read: Gathered) -> pa.Tabl
 def _first_unstageable(
     schema: pa.Schema, part: Part, read: Gathered
 ) -> tuple[TopicAndPartition, int]:
-    """The first record, in the order of partitions, that cannot be made a row; if each can be by
-    itself, the first record of all."""
+    """The first record, by partition, that cannot be made a row; if each can, the first of all."""
 
     def is_refused(key: TopicAndPartition, rows: pa.RecordBatch) -> bool:
         try:

@@ -129,9 +129,8 @@ class UnreadOffsets:
         client: Settings,
         unknown: dict[PartitionGeneration, str],
     ) -> Missing:
-        """The offsets that the source has and the stage lacks. `unknown` gets the reason for
-        partitions that the source refuses to read: that is no answer about the others. Raises
-        ClusterUnusable."""
+        """The offsets that the source has and the stage lacks. `unknown` gets reasons for
+        partitions that it refuses to read: no answer about others. Raises ClusterUnusable."""
         try:
             return self._lacking(ranges, staged, client)
         except KafkaException as error:

@@ -1,10 +1,9 @@
-"""Landing one source cluster: keeps its streaming query going, around topics that wait for an
-operator.
+"""Landing one source cluster: keeps its streaming query going, around topics that wait.
 
 One worker per source cluster, however many flows read from it; one process at a time, by a lease.
 Where processes stand by for each other, a process without the lease waits for it; one that loses it
-stands by again, and forgets what it had seen. The query restarts when the wanted topics change,
-when topics were lost or made again, and when the source was away.
+stands by again, and forgets what it had seen. The query restarts when wanted topics change, were
+lost or made again, and when the source was away.
 """
 
 import logging

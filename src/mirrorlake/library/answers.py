@@ -1,7 +1,6 @@
 """The library's answers that are not DataFrames: rows, status and plan. Pure.
 
-Each is shown as HTML in a notebook; `to_dict()` is the document that the command line prints with
-`--json`.
+Each is shown as HTML in a notebook; `to_dict()` is what the command line prints with `--json`.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,5 +1,4 @@
-"""The cores and memory that flows need, from measured figures (docs/capacity.md). Pure arithmetic
-over `capacity_figures`.
+"""Cores and memory that flows need (docs/capacity.md). Pure arithmetic over `capacity_figures`.
 
 Figures are busy cores of the process, without brokers, on cores like those measured. Provide more:
 so that `UTILISATION` of the cores is busy, and `HEADROOM` times the memory.
@@ -117,8 +116,7 @@ def memory_mib(load: Load, kind: LakeKind) -> float:
 
 
 def _batches(load: Load, kind: LakeKind) -> float:
-    """Busy cores for batches, whatever their size: at the highest rate of batches, unless fewer
-    records than that come a second."""
+    """Busy cores for batches of any size: at their highest rate, unless fewer records come."""
     if load.flows < 1:
         return 0.0
     further = max(0, load.flows - load.sources) * _of("flow_batches_cores", kind)

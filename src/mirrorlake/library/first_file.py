@@ -27,8 +27,7 @@ _SECRET = ("password", "client_secret", "key_password", "key_file")
 
 @dataclass(frozen=True)
 class End:
-    """One cluster of a flow: its alias, `host:port` of one or more brokers, and its security block,
-    in which secrets are references."""
+    """A cluster of a flow: alias, `host:port` of brokers, and security block with references."""
 
     alias: str
     bootstrap_servers: str

@@ -1,5 +1,4 @@
-"""The library's answers about positions of consumer groups: where they stand, what they translate
-to, and how they were moved. Pure."""
+"""The library's answers about positions of groups: where they stand, lead, and were moved. Pure."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,4 @@
-"""The state behind an open lake: topology, clusters, session and tables, each made when first
-needed.
+"""The state behind an open lake: topology, clusters, session, tables, each made when first needed.
 
 Not part of the public API: only mirrorlake's own modules may use it.
 """
@@ -236,8 +235,7 @@ class Internals:
 
     @cached_property
     def root(self) -> Place:
-        """The place of a lake at a path or URL; references in its options are resolved once. Raises
-        LakeError, TopologyError."""
+        """A lake's place; options are resolved once. Raises LakeError, TopologyError."""
         return lake_place(self.location, self.directory)
 
     @property

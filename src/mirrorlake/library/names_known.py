@@ -22,8 +22,7 @@ def flows(config: Path) -> list[str]:
 
 
 def topics(config: Path) -> list[str]:
-    """The topics that the lake of a topology file has seen, at the source and at targets. Raises
-    as `flows`."""
+    """The topics that a topology file's lake has seen, at source and targets. Raises as `flows`."""
     return _names(config, "topics")
 
 

@@ -66,8 +66,7 @@ class Progress:
 
     @contextmanager
     def phase(self, name: str, since: float | None = None) -> Iterator[None]:
-        """Log the block as a phase of the start, which began at `since` if given. A phase that
-        fails is not logged: its error is."""
+        """Log the block as a phase, begun at `since`, unless it fails: its error is logged."""
         began = self._clock() if since is None else since
         self._phase = name, began
         try:

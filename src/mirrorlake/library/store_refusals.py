@@ -1,5 +1,4 @@
-"""Errors of an object store, a disk or a broker that refuses a request or does not answer, as a
-sentence for a person.
+"""Errors of a store, disk or broker that refuses a request or is silent, as sentences.
 
 Workers retry (`worker.py`); a caller of the library gets the error.
 """

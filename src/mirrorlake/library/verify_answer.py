@@ -46,8 +46,7 @@ class Verified(Answer):
 
     @property
     def complete(self) -> bool:
-        """Whether nothing differs and everything selected was compared, now or before, except
-        records still in flight."""
+        """Whether nothing differs and all that was selected is compared, but records in flight."""
         return not self.differences and all(
             row["reason"] == "in_flight" for row in self.not_compared
         )

@@ -1,5 +1,4 @@
-"""A snapshot of a running process: what its threads reported, their states, and its flows' settings
-in the topology file. Pure."""
+"""A snapshot of a process: what threads reported, their states, and its flows' settings. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -115,8 +114,7 @@ class Facts:
 
     @property
     def running(self) -> dict[str, FlowFacts]:
-        """The reports of flows that run now; those of a flow that an edit of the topology file
-        ended or paused are out of date."""
+        """The reports of flows that run now; those that an edit ended or paused are stale."""
         names = [flow.name for flow in self.in_force]
         return {name: self.flows[name] for name in names if name in self.flows}
 

@@ -28,8 +28,7 @@ class Family:
 
 
 def families(facts: Facts, bound: int) -> Iterator[Family]:
-    """Yield every metric, also those without a value yet; none has more than `bound` series of
-    partitions, or of topics."""
+    """Every metric, also without a value, with at most `bound` series of partitions or topics."""
     values = {
         **_about_the_process(facts),
         **_about_records(facts, bound),

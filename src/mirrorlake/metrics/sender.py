@@ -30,8 +30,7 @@ _UNITS = {"seconds": "s", "bytes": "By"}
 @contextmanager
 def sending(otlp: Otlp, facts: Callable[[], Facts], bound: int) -> Iterator[None]:
     """While the block runs, and once at its end, send what `facts` returns, at most `bound` series
-    of a metric. A failure is logged and not retried: the next attempt has newer values of the same
-    series.
+    of a metric. A failure is logged and not retried: the next one has newer values.
 
     Raises MissingExtra without OpenTelemetry's exporter.
     """
@@ -119,8 +118,7 @@ def _first_cause(error: BaseException) -> BaseException:
 
 
 def _resource() -> Any:
-    """The sender's identity; environment variables take precedence (OTEL_SERVICE_NAME,
-    OTEL_RESOURCE_ATTRIBUTES)."""
+    """The sender's identity; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES come first."""
     from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 
     own = {

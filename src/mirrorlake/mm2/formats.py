@@ -54,8 +54,7 @@ class OffsetSync:
 
 
 def encode_checkpoint(checkpoint: MirrorCheckpoint) -> tuple[bytes, bytes]:
-    """Return key and value. Raises InputError if the format cannot represent it: a text above
-    32,767 bytes, a number too big."""
+    """Key and value. Raises InputError if it does not fit, such as a text above 32,767 bytes."""
     key = _text(checkpoint.group_id) + _text(checkpoint.topic) + _number(_INT, checkpoint.partition)
     offsets = _number(_LONGS, checkpoint.upstream, checkpoint.downstream)
     return key, _TEXT.pack(_VERSION) + offsets + _text(checkpoint.metadata)

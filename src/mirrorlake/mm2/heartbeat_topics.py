@@ -1,5 +1,4 @@
-"""Finds heartbeats topics by content, since users' own topics may have such names, as
-`device.heartbeats`, or `heartbeats` itself."""
+"""Finds heartbeats topics by content: others may be named `device.heartbeats`, or `heartbeats`."""
 
 import re
 from collections.abc import Callable, Collection, Iterable
@@ -45,8 +44,7 @@ def first_records_of(
     admin: ClusterAdmin, settings: Settings, topics: Collection[str]
 ) -> dict[str, list[KeyAndValue]]:
     """Read the first key and value of each non-empty partition of topics of a cluster. Left out are
-    topics that may or may not contain heartbeats because a leader does not answer. Raises
-    ClusterUnusable, KafkaException."""
+    topics about which a silent leader leaves doubt. Raises ClusterUnusable, KafkaException."""
     there = admin.topics()
     keys = partitions_of({name: there[name].partitions for name in topics if name in there})
     starts = admin.start_offsets(keys, skip_silent=True)

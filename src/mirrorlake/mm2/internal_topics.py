@@ -68,8 +68,7 @@ class InternalTopic:
     ) -> None:
         """Prepare; `producer` are librdkafka settings, `factor` None means MirrorMaker 2's 3.
 
-        `made` is called with the cluster's alias and the topic after the topic was created,
-        `making` right before.
+        `made` is called with the cluster's alias and the topic after its creation, `making` before.
         """
         self.name = name
         self.alias = admin.alias
@@ -124,8 +123,7 @@ class InternalTopic:
             return made
 
     def missing(self) -> TopicInfo | None:
-        """The topic as it would be created, None if it exists; changes nothing. Raises
-        ClusterUnreachable, AuthenticationFailed."""
+        """The topic to make, None if it exists. Raises ClusterUnreachable, AuthenticationFailed."""
         if self.name in self._admin.topics():
             return None
         brokers = self._admin.registered_brokers(self.name, self._factor or INTERNAL_FACTOR)

@@ -1,5 +1,4 @@
-"""MirrorMaker 2's own topics: their names and shapes (KIP-382, KIP-690, KIP-949; docs/mm2.md,
-"Topics of its own"). Pure."""
+"""MirrorMaker 2's topics (KIP-382, KIP-690, KIP-949; docs/mm2.md, "Topics of its own"). Pure."""
 
 import re
 
@@ -20,8 +19,7 @@ def checkpoints_topic(flow: ResolvedFlow) -> str:
 
 
 def offset_syncs_place(flow: ResolvedFlow) -> tuple[str, str]:
-    """The cluster and the name of the topic of a flow's offset syncs (KIP-716); the name carries
-    the *other* cluster's alias."""
+    """The cluster and topic of a flow's offset syncs (KIP-716); the name has the *other* alias."""
     separator = flow.naming.internal_separator
     alias, other = flow.source, flow.target
     if flow.settings.offset_syncs_topic_location == "target":

@@ -1,5 +1,4 @@
-"""A user-defined naming policy: `policy: "package.module:Class"` or `"naming.py:Class"` in the
-topology file.
+"""A user's policy: `policy: "package.module:Class"` or `"naming.py:Class"` in the topology file.
 
 A package must be installed. A file is run only because the topology file names it; its folder is
 not added to the import path, so that other modules there cannot be slipped in. It is read once per
@@ -26,8 +25,7 @@ _METHODS = ("remote_topic", "source_of", "upstream_topic")
 
 @dataclass(frozen=True)
 class CustomPolicy:
-    """An instance of the user's class, `own`, as a ReplicationPolicy. Each method raises
-    TopologyError if the class fails to answer."""
+    """`own`, of the user's class, as a ReplicationPolicy. Raises TopologyError if it fails."""
 
     spec: str
     own: NamingPolicy

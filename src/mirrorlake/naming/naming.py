@@ -26,8 +26,7 @@ class Naming:
 
     Heartbeats topics are named by the default policy under every policy, so that MirrorMaker 2's
     tools read them. MirrorMaker 2 treats every name that ends in `heartbeats`, such as
-    `my-heartbeats`, as one of them under its identity policy; mirrorlake only those of
-    `is_heartbeats`.
+    `my-heartbeats`, as one under its identity policy; mirrorlake only those of `is_heartbeats`.
 
     Every method raises TopologyError if a user's policy cannot be loaded, or fails to answer.
     """

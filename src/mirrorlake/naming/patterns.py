@@ -46,8 +46,7 @@ _POSIX = {
 
 
 def check_pattern(pattern: str) -> str | None:
-    """Say why a regex cannot be used, None if it can: it must compile, and mean the same to Java
-    and to Python.
+    """Why a regex cannot be used; None if it compiles and means the same to Java and Python.
 
     Patterns are joined; back references and named groups would count across all, and are refused.
     """
@@ -107,8 +106,7 @@ def _refusal(pattern: str, position: int) -> str:
 
 
 def shared_form(pattern: str) -> str | None:
-    """Rewrite a regex that Java accepts and `check_pattern` refuses in a syntax shared by both;
-    None if that is not possible."""
+    """Rewrite a Java regex that `check_pattern` refuses in shared syntax; None if impossible."""
     text = _QUOTED.sub(
         lambda part: part[0] if part["text"] is None else escape(part["text"]), pattern
     )

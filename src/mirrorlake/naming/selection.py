@@ -22,8 +22,7 @@ _NOTHING = "(?!)"
 
 @dataclass(frozen=True)
 class TopicSelection:
-    """The topics of a source that a flow to `target` mirrors; `include` and `exclude` are regexes
-    of whole names.
+    """What a flow to `target` mirrors; `include` and `exclude` are regexes of whole names.
 
     `heartbeats` mirrors heartbeats topics even if they are not listed (KIP-1089).
     """

@@ -1,5 +1,4 @@
-"""What a cluster reports of topics, without an object for each of their partitions, replicas and
-configs.
+"""What a cluster reports of topics, without objects for their partitions, replicas and configs.
 
 confluent-kafka makes some ten objects per partition of each answer, while it holds the
 interpreter's lock: for 2,000 partitions that is 50 ms of CPU, although a topic's id and our rights
@@ -43,9 +42,8 @@ class Description(NamedTuple):
 
 
 class Describer:
-    """A client of one cluster, for any thread. It ends with the object. Raises NativeUnavailable,
-    and KafkaException for settings that are refused; its queries also if no broker answers in
-    time."""
+    """A cluster's client, for any thread. It ends with the object. Raises NativeUnavailable, and
+    KafkaException for settings that are refused; its queries also if no broker answers in time."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._library = library()

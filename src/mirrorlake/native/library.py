@@ -1,5 +1,4 @@
-"""librdkafka's functions by ctypes, and the compiled loops of `records.c` that call them for each
-record.
+"""librdkafka's functions by ctypes, and the compiled loops of `records.c` that call them.
 
 ctypes releases the interpreter's lock in each call: callbacks and other threads run meanwhile.
 """

@@ -149,8 +149,7 @@ class Producer:
         self._lib.purge(self._client.rk, _PURGE_ALL)
 
     def refresh(self, topic: str | None, seconds: float) -> None:
-        """Query metadata of a topic, or, for None, of those that this producer knows. Raises
-        KafkaException if no broker answers."""
+        """Query metadata of a topic, or (None) of known ones. Raises KafkaException."""
         known = None if topic is None else self._client.topic(topic)
         code = self._lib.look_up(self._client.rk, known, _ms(seconds))
         if code:

@@ -19,10 +19,9 @@ _LOOK_UP_MS = 1_000
 
 
 class QueuedConsumer:
-    """For one thread; to be closed. `complained` gets the client's errors while messages are taken.
+    """For one thread; to be closed. `complained` gets its errors while messages are taken.
     `started` are the fetched partitions; `handle` and `queue` are librdkafka's, the handle None
-    once it is closed. Raises NativeUnavailable, and KafkaException for settings that are
-    refused."""
+    once it is closed. Raises NativeUnavailable, and KafkaException for refused settings."""
 
     def __init__(
         self,

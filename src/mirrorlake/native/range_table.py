@@ -1,5 +1,4 @@
-"""The assigned partitions of a reader, for the compiled loops: a hash table by topic and partition,
-fast for any number of them."""
+"""A reader's assigned partitions, for the compiled loops: a hash table by topic and partition."""
 
 import ctypes as C
 from collections.abc import Collection, Mapping

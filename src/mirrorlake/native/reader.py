@@ -40,8 +40,7 @@ _NOTHING = np.empty(0, np.int32)
 
 
 class NativeReader:
-    """A `kafka.log.Log`: a consumer without a group, with the arguments of `open_log`. `keep`
-    leaves partitions assigned."""
+    """A `kafka.log.Log`: a consumer without a group, as for `open_log`. `keep`: stay assigned."""
 
     def __init__(
         self,
@@ -196,8 +195,7 @@ class NativeReader:
         return self._kept + taken if taken else 0
 
     def _columns(self, count: int) -> Iterator[tuple[Partition, pa.RecordBatch]]:
-        """The records of the first messages that are within ranges. Messages are given back, except
-        records behind the ranges' ends."""
+        """First messages' records within ranges. Gives messages back, unless behind the ends."""
         done, self._kept = 0, count
         while done < self._kept:
             lib, table = self._library, self._table
@@ -224,8 +222,7 @@ class NativeReader:
 
     def _surveyed(self, messages: int, count: int) -> tuple[int, np.ndarray, Surveyed]:
         """How many messages are copied at once, where they belong, and the space that they need.
-        Fewer than all if Arrow's columns cannot hold more. Raises OverflowError for a record that
-        is too large for them."""
+        Fewer than all if Arrow's columns are full. Raises OverflowError if one is too large."""
         lib, table, counted = self._library, self._table, Surveyed(most=columns.MAX_SIZE)
         places = np.empty(count, np.int32)
         taken = lib.survey(

@@ -1,7 +1,6 @@
-"""Whether the native code works in this process: tries a record of each kind, without a broker.
+"""Whether native code works in this process: tries a record of each kind, without a broker.
 
-One compiled loop passes records to a producer, which purges them; the other loop reads the messages
-of its delivery reports.
+One loop passes records to a producer, which purges them; the other reads its delivery reports.
 """
 
 import ctypes as C

@@ -15,8 +15,7 @@ MOST_SECONDS = 280.0
 
 
 class ClusterSilent(KafkaException):  # type: ignore[misc]
-    """Raised when no broker of a cluster answers, so it concerns no single partition. Its error is
-    the client's last complaint."""
+    """Raised when no broker answers, for no single partition. Its error is the last complaint."""
 
 
 class Complaints:

@@ -76,8 +76,7 @@ def measure_capacity(arena: Arena, pace: Pace, size: Size) -> dict[str, Any]:
 
 
 def figures_of(measured: Capacity, pace: Pace, size: Size) -> dict[str, float]:
-    """Calculate the figures of `library.capacity_figures`, by name, from the measurements. Negative
-    results are noise and become 0."""
+    """The figures of `library.capacity_figures`, by name, as measured. Noise below 0 becomes 0."""
     one, two, many, groups = measured.one, measured.two, measured.many, measured.groups
     partitions = len(size.places(size.names))
     positions = size.groups * size.topics_of_a_group * size.partitions
@@ -101,8 +100,7 @@ def figures_of(measured: Capacity, pace: Pace, size: Size) -> dict[str, float]:
 
 
 def split_cost(small: Backlog, large: Backlog) -> tuple[float, float]:
-    """Split the cost into CPU s per million records of any size, and per GB of content, from two
-    record sizes: a line through both."""
+    """CPU s per million records of any size, and per GB: a line through two record sizes."""
     sizes = large.record_bytes - small.record_bytes
     more = large.cpu_seconds_per_million - small.cpu_seconds_per_million
     each_byte = max(0.0, more / sizes)  # CPU s per million records of one byte each, a MB

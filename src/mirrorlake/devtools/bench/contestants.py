@@ -46,12 +46,11 @@ rootLogger.appenderRef.err.ref = err
 
 @dataclass(frozen=True)
 class Job:
-    """One run of one contestant: `alias` is the source's, and so the topic's prefix at each of
-    `targets`.
+    """A run of a contestant: `alias` is the source's, and the topic's prefix at each of `targets`.
 
     `tuned` gives MirrorMaker 2 settings for throughput; for latency its defaults are better.
-    `own_lake` is mirrorlake's lake, None for a folder beside its topology file; `tasks` is its
-    number of landing and producing tasks, None for its default.
+    `own_lake` is mirrorlake's lake, None for a folder beside its topology file; `tasks` is how many
+    landing and producing tasks, None for its default.
     """
 
     source: str
@@ -84,8 +83,7 @@ class Job:
 
 @dataclass
 class Running:
-    """The processes of a contestant, and its stage: `table` is a Delta table that must get every
-    record too."""
+    """A contestant's processes and stage: a Delta table, `table`, that must get each record too."""
 
     name: str
     log: Path
@@ -116,8 +114,7 @@ class Running:
                 raise ReplicationError(f"{self.name} {late}: see {self.log}")
 
     def reading_since(self) -> float | None:
-        """Return when the first batch was planned (epoch seconds); None if nothing is staged, or
-        not yet.
+        """When the first batch was planned (epoch seconds); None if nothing is staged, or not yet.
 
         It reads long before its first record is at the target: a clock from then would miss that.
         """

@@ -1,5 +1,4 @@
-"""Makes a lake's tables as months of running leave them, within a minute, since it writes Delta's
-log directly.
+"""Makes a lake's tables as after months, within a minute, since it writes Delta's log directly.
 
 The files are as Spark's, except for their number: `maintain` compacts each table once a day.
 """
@@ -33,10 +32,9 @@ _FILES = 8
 
 @dataclass(frozen=True)
 class History:
-    """The size of a history: batches left `runs` rows of the map in `days`; each table got
-    `commits` commits. `positions` are sampled every minute and, as by `maintain`, kept for 90 days.
-    `merged`: whether it also merged the runs of each day, except the last
-    (sql/queries/merge_map.sql)."""
+    """A history's size: batches left `runs` rows of the map in `days`; tables got `commits`
+    commits. `positions` are sampled every minute and, as by `maintain`, kept for 90 days. `merged`:
+    whether it also merged the runs of each day, except the last (sql/queries/merge_map.sql)."""
 
     runs: int
     commits: int

@@ -72,8 +72,7 @@ def watch(
     timeout: float,
     executors: Callable[[], float] = lambda: 0.0,
 ) -> Race:
-    """Sample until all records are committed at each target, and in the stage if there is one to
-    wait for.
+    """Sample until all records are committed at each target, and in the stage if there is one.
 
     Transaction markers take offsets too, so targets are done when they have at least as many
     offsets as records and no transaction is open. `executors` returns the CPU seconds of executors
@@ -114,8 +113,7 @@ def finished(sample: Sample, records: int, targets: int, staged: bool) -> bool:
 
 
 def ends_of(target: ClusterAdmin, topic: str, partitions: int = PARTITIONS) -> tuple[int, int]:
-    """Return the offsets written and committed; 0 for a topic that does not have all its partitions
-    yet, or no leaders for them."""
+    """The offsets written and committed; 0 for a topic without all its partitions or leaders."""
     info = target.topics().get(topic)
     if info is None or info.partitions < partitions:
         return 0, 0

@@ -27,8 +27,7 @@ _STATUS = ("created", "paid", "packed", "shipped", "delivered", "returned")
 
 
 def payload_lines(size: int, count: int) -> list[str]:
-    """Return `count` JSON records of exactly `size` bytes, the same ones each time. Raises
-    InputError below `LEAST_BYTES`."""
+    """JSON records of `size` bytes, always the same. Raises InputError below `LEAST_BYTES`."""
     if size < LEAST_BYTES:
         raise InputError(f"JSON records of {size} bytes are too small: use {LEAST_BYTES} or more")
     chance = random.Random(7)

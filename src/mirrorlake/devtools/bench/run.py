@@ -87,8 +87,7 @@ _BOTH: Mapping[str, Start] = {MIRRORLAKE: start_mirrorlake, MIRROR: start_mirror
 
 
 def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict[str, Any]:
-    """Measure and return a JSON-serializable document. Works in a new folder of `parent`, left
-    there if anything fails.
+    """Measure; return a JSON document. Works in a new folder of `parent`, left if anything fails.
 
     `keep` gets the document so far after each part, so that a part that fails loses no figures.
     """

@@ -1,5 +1,4 @@
-"""The cost of a large stage's index for the driver: memory, and the times to build it and to plan
-the next batch.
+"""The cost of a large stage's index for the driver: memory, time to build it, to plan a batch.
 
 The stage is generated: files of several partitions each, without payload, which the index never
 reads. Each measurement runs in its own process (`python -m mirrorlake.devtools.bench.stage_size

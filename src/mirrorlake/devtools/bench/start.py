@@ -28,8 +28,7 @@ _WARM = History(100, 100, 1, partitions=2)
 
 
 def measure_starts(directory: Path) -> dict[str, Any]:
-    """Time each query of a start, on lakes of a day and of a year, with daily `maintain` and
-    without.
+    """Time each query of a start, on lakes of a day and a year, with daily `maintain` and without.
 
     Returns {"day": {what: seconds, ...}, "year": {...}, "year_maintained": {...}, "ratio": ...,
     "ratio_maintained": ..., "maintain_seconds"}; ratios compare the sums to that of the day.

@@ -72,8 +72,7 @@ def read_as_group(
 
 
 def move(lake: Lake, topology: Topology, flow: str) -> list[dict[str, Any]]:
-    """Do what `mirrorlake failover --group shop` does; return a row per partition. Raises
-    ReplicationError if anything is left."""
+    """As `mirrorlake failover --group shop`: a row per partition. Raises ReplicationError."""
     deployment = Deployment.opened(lake, Connections(topology))
     moves = move_groups(deployment, Direction(topology.flow(flow)), MoveOptions((GROUP,)))
     if not moves["complete"]:

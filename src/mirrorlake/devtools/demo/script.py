@@ -1,5 +1,4 @@
-"""The demo's script: clusters, records, a driver killed with -9, a cluster lost, and the proof that
-nothing is lost or duplicated."""
+"""The demo's script: records, a driver killed with -9, a lost cluster, proof of exactly once."""
 
 import os
 import shutil

@@ -45,8 +45,7 @@ class EmbeddedCluster:
         detached: bool = False,
         version: str = KAFKA_VERSION,
     ) -> None:
-        """Describe a cluster; nothing is started. A folder used before keeps its data, and its
-        ports if none are given.
+        """Describe a cluster. A used folder keeps its data, and its ports if not given.
 
         `properties` override the settings of every broker. `ports` are the client ports, one per
         broker. `version` is that of Kafka, from 3.7 on.

@@ -118,9 +118,8 @@ _END_SECONDS = 10.0
 
 @contextmanager
 def server(command: Sequence[str], port: int, output: Path) -> Iterator[None]:
-    """Run a command while the block runs, which begins once the command listens on a port of
-    127.0.0.1; its output is appended to `output`. Raises InputError if it ends by itself, or
-    listens too late."""
+    """Run a command while the block runs, which begins once it listens on a port of 127.0.0.1;
+    appends to `output`. Raises InputError if it ends by itself, or listens too late."""
     process = start_guarded(command, str(port), output)
     try:
         for last in attempts(_START_SECONDS, 0.05):

@@ -1,5 +1,4 @@
-"""Starts a broker, sends the usual client requests, and stops it, so that Java's class archive
-contains the classes needed.
+"""Starts a broker, sends usual requests, stops it: Java's class archive gets the classes.
 
 Run by `spark/class_archive.py` in its own process; its data is thrown away.
 """

@@ -1,5 +1,4 @@
-"""Translates settings of Kafka's Java clients for a cluster's `consumer`, `producer` and `admin`
-blocks.
+"""Translates settings of Kafka's Java clients for `consumer`, `producer` and `admin` blocks.
 
 `consumer` keeps the names of the Java consumer; `producer` and `admin` have librdkafka's.
 """
@@ -104,8 +103,7 @@ _LARGEST = 1_000_000_000
 
 
 def translate(entry: Entry, role: str, name: str) -> SettingOutcome | None:
-    """Say what a Java client's setting means; `name` is the entry's key without its prefix. None
-    for an unknown name.
+    """What a Java client's setting means; `name` is the key without its prefix. None if unknown.
 
     Raises InputError for a value that no client would accept.
     """

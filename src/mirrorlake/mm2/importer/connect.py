@@ -116,8 +116,7 @@ def _says_names_stay(entry: Entry) -> bool:
 
 
 def _keep_names(connectors: Sequence[Mapping[str, Entry]], draft: Draft) -> bool:
-    """Whether the files keep names as was done before Kafka's identity policy (KIP-690): by an
-    empty alias and an empty separator."""
+    """Whether names stay as before Kafka's identity policy (KIP-690): no alias, no separator."""
     unnamed = [one for one in connectors if _unnamed(one)]
     signs = [entry for one in unnamed for entry in one.values() if _says_names_stay(entry)]
     if not any("Default" not in entry.value for entry in signs):

@@ -64,8 +64,7 @@ def read_dedicated(settings: Mapping[str, Entry], draft: Draft) -> None:
 
 
 def _flows(settings: Mapping[str, Entry], aliases: list[str]) -> dict[str, bool]:
-    """The flows that the file mentions or enables, and whether each runs
-    (MirrorMakerConfig.clusterPairs).
+    """Flows that the file names or enables, and whether each runs (MirrorMakerConfig.clusterPairs).
 
     `A->B.enabled` or `enabled` enables a connector; but it runs only in a herder, which a pair has
     if `A->B.enabled` is true or the pair emits heartbeats.

@@ -22,9 +22,8 @@ _HEADING = "it is a heading, which Kafka itself reads as a key without a value a
 
 
 class Rank(IntEnum):
-    """Precedence among several settings of one cluster: the lowest wins. BARE is `consumer.x` of a
-    flow, overridden by `source.consumer.x`, and by `A.consumer.x`, which holds for all flows from
-    A."""
+    """Precedence among settings of a cluster: the lowest wins. BARE is `consumer.x` of a flow,
+    overridden by `source.consumer.x`, and by `A.consumer.x`, which holds for all flows from A."""
 
     CLUSTER = 0
     FLOW = 1

@@ -58,8 +58,7 @@ class Entry:
 
 
 def read_properties(file: SourceFile) -> list[Entry]:
-    """Read a file by the rules of java.util.Properties, as Kafka does (Latin-1); blanks around
-    values are stripped.
+    """Read a file by java.util.Properties' rules, as Kafka does (Latin-1); stripped of blanks.
 
     A key may come several times. Raises InputError that names the file and the line.
     """

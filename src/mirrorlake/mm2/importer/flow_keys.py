@@ -1,6 +1,5 @@
 """Translates MirrorMaker 2's connector settings into settings of a flow (docs/mm2.md, "Settings").
-A pattern that Java and Python read differently is left out of its list, with a suggestion what to
-write instead."""
+A pattern that Java and Python read differently is left out, with a suggestion what to write."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -62,8 +61,7 @@ _TRANSFORM = "mirrorlake copies records as they are; change them where they are 
 
 
 def translate(entry: Entry, key: str) -> SettingOutcome | None:
-    """Translate a connector's setting; `key` is the entry's without its prefix. None if the key is
-    not a connector's.
+    """Translate a connector's setting; `key` is without prefix. None if it is another's.
 
     Raises InputError for a value that MirrorMaker 2 itself, or a flow, does not accept.
     """

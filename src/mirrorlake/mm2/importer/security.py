@@ -1,5 +1,4 @@
-"""Makes a cluster's `security` block from the settings of Kafka's Java clients; parses
-`sasl.jaas.config` like Kafka's JaasConfig."""
+"""A cluster's `security` block from Java clients' settings, `sasl.jaas.config` as Kafka has it."""
 
 import re
 from collections.abc import Mapping

@@ -1,5 +1,4 @@
-"""Reads Strimzi's resource KafkaMirrorMaker2, v1beta2 and v1, as the connectors that its operator
-makes.
+"""Reads Strimzi's resource KafkaMirrorMaker2, v1beta2 and v1, as its operator's connectors.
 
 The rules are those of KafkaMirrorMaker2Connectors in github.com/strimzi/strimzi-kafka-operator: a
 pattern is passed on as it is, so several are joined by commas, or within one expression by `|`.
