@@ -14,8 +14,7 @@ from pathlib import Path
 POINTS = (
     # part of a landed batch is in a file that no commit refers to
     "file-written",
-    # the driver holds a small batch, or the files that tasks wrote of a larger one; nothing is
-    # committed
+    # the driver holds a small batch, or files that tasks wrote of a larger; nothing is committed
     "taken",
     "landed",  # a batch is in `records`, not yet in the query's checkpoint
     "planned",  # a batch is planned, nothing has been produced

@@ -180,8 +180,7 @@ class Worker:
             else:
                 logger.error("%s; trying again", failure.problem, exc_info=failure.error)
         except Exception as error:
-            # While the lake is away each report fails alike: log the traceback of an unknown error
-            # only once.
+            # While the lake is away reports fail alike: log an unknown error's traceback only once.
             has_words = isinstance(error, (MirrorlakeError, OSError))
             logger.error(
                 "%s: that it failed could not be reported (%s): %s",

@@ -19,8 +19,7 @@ def check_routes(
     """Check where the topics of all clusters go, following the `routes` of the flows to their ends.
     Raises TopologyError if a custom policy fails."""
     real, asked = origins(flows, topics)
-    # Examples first: they are few, and show the character of the flows even if there are too many
-    # topics to follow.
+    # Examples first: they are few, and show what flows do even with too many topics to follow.
     supposed = [one for origin in asked for one in routes.follow(origin, real=False)]
     loops = [one for origin in real for one in routes.follow(origin)] + supposed
     say = _Words(flows)

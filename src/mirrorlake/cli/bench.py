@@ -104,8 +104,7 @@ def bench(
     parts = _parts(only, lake)
     backlogs = {size: records_120 if size < SMALL else records_1k for size in _sizes(record_bytes)}
     if warm_up is None:
-        # With many partitions brokers compile for a minute; measure them like brokers that have run
-        # for days.
+        # With many partitions brokers compile for a minute: measure as if they had run for days.
         warm_up = 60.0 if BenchPart.scale in parts else 12.0
     options = BenchOptions(
         {part.value for part in parts},

@@ -87,8 +87,7 @@ def install(console: "Callable[[], Console]", verbose: bool, form: Form = Form.a
     # stopped does; we get the same exception from the query.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger("sqlglot").setLevel(logging.WARNING)
-    # MLflow bypasses our formats, with its database statements and the traceback of an error that
-    # we report in one sentence.
+    # MLflow bypasses our formats, with database statements and tracebacks of reported errors.
     os.environ["MLFLOW_CONFIGURE_LOGGING"] = "false"
     logging.getLogger("mlflow").setLevel(logging.CRITICAL)
     logging.getLogger("alembic").setLevel(logging.WARNING)

@@ -78,8 +78,7 @@ def options(
     logs.install(lambda: shared.err, verbose)
 
 
-#: The commands by task, each with its line of `--help`: at most 56 characters, to fit into 80
-#: columns.
+#: The commands by task, each with its line of `--help`: up to 56 characters, for 80 columns.
 COMMANDS: Mapping[str, Sequence[tuple[Callable[..., object], str]]] = {
     "Start": (
         (demo, "Two clusters, a crash, a failover, and the proof."),

@@ -10,8 +10,7 @@ processes are looked for less often. All intervals with this reason are in this 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-#: A heartbeat is late at this multiple of the interval between landed heartbeats: they arrive
-#: within some seconds.
+#: A heartbeat is late at this multiple of the interval of landed ones: they take seconds.
 _HEARTBEATS_LATE = 1.5
 #: Heartbeats wait at most this fraction (1/3) of the time after which a partition counts as stuck.
 _STANDING = 3

@@ -13,8 +13,7 @@ from pydantic import Field
 from mirrorlake.config.fields import Model
 
 Threshold = Annotated[int, Field(ge=1, le=7 * 86400)]
-#: At most 12 hours: `alerts` reads the samples of 13, and must see in them that a partition stood
-#: still.
+#: At most 12 hours: `alerts` reads the samples of 13, to see that a partition stood still.
 StandStill = Annotated[int, Field(ge=10, le=12 * 3600)]
 
 
@@ -35,8 +34,7 @@ class Objectives(Model):
     latency_p99_ms: int = Field(default=5000, ge=1)
     heartbeat_seconds: Threshold = 60
     stuck_seconds: StandStill = 600
-    #: The default of brokers' `transaction.max.timeout.ms`: a transaction open for longer is
-    #: hanging.
+    #: The default of brokers' `transaction.max.timeout.ms`: one open for longer is hanging.
     transaction_seconds: Threshold = 900
     flows: dict[str, FlowObjectives] = {}
 

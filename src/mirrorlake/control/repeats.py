@@ -6,8 +6,7 @@ from typing import TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 
-#: How long a refused change waits before it is tried again, seconds: a policy or a right may have
-#: changed.
+#: How long a refused change waits before it is tried again, seconds: policies and rights change.
 RETRY_REFUSED_SECONDS = 600.0
 #: How often a change is made within that time before another party is assumed to undo it.
 CONTESTED_TIMES = 3

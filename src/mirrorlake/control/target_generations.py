@@ -180,8 +180,7 @@ class TargetGenerations:
 
     def _begin_living(self, target: str) -> None:
         newest = newest_of(self._load()[target])
-        # A process that noted a generation itself knows that no other one has written there for the
-        # flow, whatever is there.
+        # A process that noted a generation itself knows that no other one wrote there for the flow.
         began = () if target in self._begun_here else newest.began
         self.living[target] = replace(newest, began=began)
 

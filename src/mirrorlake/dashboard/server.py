@@ -50,8 +50,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _response(self) -> tuple[HTTPStatus, str, bytes]:
         port = self.server.server_port
-        # DNS rebinding: a foreign page whose name resolves to this machine still sends its own
-        # name.
+        # DNS rebinding: a foreign page whose name resolves to this machine still sends that name.
         if self.headers.get("Host") not in (f"{ADDRESS}:{port}", f"localhost:{port}"):
             return HTTPStatus.FORBIDDEN, "text/plain", b"this page is only for this machine\n"
         if self.path == "/":

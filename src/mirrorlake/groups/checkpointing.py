@@ -93,8 +93,7 @@ class Checkpointing:
         were not reported; the rows of the other groups are written first.
         """
         listing = self._listed.listing()
-        # Groups that are no longer listed are queried too: only their coordinator knows whether
-        # they are gone.
+        # Groups no longer listed are queried too: only their coordinator knows if they are gone.
         self._newest.known()
         known, settings = self._newest.groups, self._flow.settings
         groups = [

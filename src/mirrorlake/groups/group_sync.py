@@ -27,8 +27,7 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
-#: How long group sync waits for a turn of the opposite flow, seconds. A command takes longer; the
-#: turn is then skipped.
+#: How long group sync waits for a turn of the opposite flow, seconds. Then the turn is skipped.
 OTHERS_SECONDS = 2.0
 
 

@@ -41,8 +41,7 @@ class NewestCheckpoints:
         self.forgotten_by = list(forgotten_by)
         self._newest: dict[GroupPartition, Checkpoint] | None = None
         self._losses = 0  # of the flow, when they were read
-        #: The generations, at both sides, by which the known checkpoints are valid; None if that
-        #: must be checked again.
+        #: Generations, at both sides, by which the known checkpoints are valid; None: check again.
         self._counts_by: tuple[Mapping[str, int], object] | None = None
         self.topics: frozenset[str] = frozenset()
         self.groups: frozenset[str] = frozenset()

@@ -14,8 +14,7 @@ from typing import NamedTuple
 from mirrorlake.groups.checkpoint_plan import REWOUND, Checkpoint
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
-#: States of a group without members, None for a group that does not exist. In any other state it
-#: may have some.
+#: States of a group without members, None for a group that does not exist. Others may have some.
 _EMPTY = frozenset({None, "EMPTY", "DEAD"})
 
 THERE = "there already"

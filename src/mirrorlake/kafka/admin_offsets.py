@@ -88,8 +88,7 @@ _LEADER_MOVED = {
     KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.UNKNOWN_LEADER_EPOCH,
 }
-#: How long to wait for more leaders after the last answer; and then for those that did not answer
-#: the last time, in seconds.
+#: How long to wait for more leaders after the last answer; then for those silent before, s.
 LATE_SECONDS, SILENT_SECONDS = 4.0, 2.0
 #: How long a broker may take to name the leaders, seconds.
 _METADATA_SECONDS = 5.0

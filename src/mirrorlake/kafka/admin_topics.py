@@ -13,8 +13,7 @@ from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, AdminConnection
 from mirrorlake.kafka.refusals import reason_of
 from mirrorlake.kafka.values import TopicInfo
 
-#: Limits of one request to create topics: far below the 10,000 records that a KRaft controller
-#: accepts at a time.
+#: Limits of one request to create topics: below the 10,000 records that KRaft takes at a time.
 _TOPICS_PER_REQUEST, _PARTITIONS_PER_REQUEST = 100, 2000
 #: How often a topic's creation is tried if it did not finish in time, and the errors for that.
 CREATE_TRIES = 3

@@ -53,8 +53,7 @@ _SAME_NAME = (JAVA_CONSUMER & LIBRDKAFKA) - {"ssl.cipher.suites"} | {
     *("check.crcs", "fetch.max.bytes", "fetch.min.bytes", "max.partition.fetch.bytes"),
     *("heartbeat.interval.ms", "max.poll.interval.ms", "session.timeout.ms"),
 }
-#: Keys of the `consumer` block that a librdkafka consumer has with the same meaning: its name
-#: there.
+#: Keys of the `consumer` block that librdkafka has with the same meaning: its name there.
 OF_JAVA: Mapping[str, str] = {
     **{name: name for name in _SAME_NAME},
     "fetch.max.wait.ms": "fetch.wait.max.ms",

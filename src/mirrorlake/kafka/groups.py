@@ -36,11 +36,9 @@ from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
-#: Kafka's own topic of groups and positions: the leader of one of its partitions coordinates the
-#: groups that hash there.
+#: Kafka's own topic of groups and positions: a partition's leader coordinates its groups.
 _POSITIONS_TOPIC = "__consumer_offsets"
-#: How long one request to the process may take, however many groups it is about, seconds: more than
-#: the process gives itself.
+#: How long a request to the process may take, for any groups, s: more than it gives itself.
 PROCESS_SECONDS = 120.0
 #: The error of newer brokers for a group that does not exist; older ones describe it as dead.
 _NO_SUCH_GROUP = frozenset({"GROUP_ID_NOT_FOUND"})

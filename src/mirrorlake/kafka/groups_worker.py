@@ -19,8 +19,7 @@ from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 
 #: Groups that are queried at the same time; one that waits for its coordinator holds up no other.
 GROUPS_AT_ONCE = 500
-#: After how many seconds of a request no more groups are begun; those under way have their own
-#: time.
+#: After how many seconds of a request no group is begun; those under way have their own time.
 BUDGET_SECONDS = 60.0
 TOO_LATE = f"not asked: others took all of {BUDGET_SECONDS:.0f} s; it comes first the next time"
 

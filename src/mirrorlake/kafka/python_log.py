@@ -24,8 +24,7 @@ from mirrorlake.offsets.positions import Ranges, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
-#: As the end of a range of `messages`: wherever the log ends. If the log lacks the first offset,
-#: nothing is read.
+#: As the end of a range of `messages`: wherever the log ends. Without the first offset: none.
 LOG_END = 2**63 - 1
 #: The most that one batch holds: records, and approximately bytes.
 _BATCH_RECORDS, _BATCH_BYTES = 10_000, 16 << 20
@@ -56,8 +55,7 @@ class PythonLog:
         own = {"logger": logger, "error_cb": self._complaints.note}
         self._consumer = Consumer({**effective, **group, **own})
         self._average = 1_000  # bytes of a record
-        #: The next offset of each assigned partition, and the ends of logs as the client reports
-        #: them.
+        #: The next offset of each assigned partition, and log ends as the client reports them.
         self._next: dict[TopicAndPartition, int] = {}
         self._log_ends: dict[TopicAndPartition, int] = {}
         self._ahead: list[Message] = []

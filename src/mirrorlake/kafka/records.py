@@ -30,8 +30,7 @@ def first_rows(
     """
     rows = dict[TopicAndPartition, Row]()
     ranges = {key: (offset, LOG_END) for key, offset in offsets.items()}
-    # One record of each partition is enough; if its batch is larger, the client fetches more by
-    # itself.
+    # One record of each partition is enough; of a larger batch the client fetches more.
     few = {**settings, "queued.min.messages": 1}
     with _reading(alias, few) as log:
         for key, (first, *_) in log.messages(ranges):

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 from typing import Literal
 
-#: Where a value was set: on the topic, for all brokers at runtime, on single brokers, or built into
-#: Kafka.
+#: Where a value was set: on the topic, at runtime for all brokers, or single ones, or in Kafka.
 Origin = Literal["topic", "cluster", "broker", "default"]
 #: Errors while a group's coordinator is not known yet, usually of a new cluster or a new group.
 COORDINATOR_MOVES = frozenset(

@@ -8,8 +8,7 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.offsets.as_of import PATIENCE_MS, LandedPart, cut_as_of, read_ends
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: How far around a time single batches are looked at, ms: several times as far as a cut may lie
-#: back.
+#: How far around a time batches are looked at one by one, ms: more than a cut may lie back.
 _AROUND_MS = 6 * PATIENCE_MS
 
 

@@ -34,8 +34,7 @@ _SHOW = re.compile(r"\s*SHOW\b", re.IGNORECASE)
 _FIRST_ROWS = "first rows", 1
 #: How many commits of the history are read before all of it is.
 _NEWEST = 100
-#: How often a process that takes over tries a higher number: the last step is a year in
-#: milliseconds.
+#: How often a process that takes over tries a higher number: the last step is a year in ms.
 _ATTEMPTS = 16
 
 
@@ -224,8 +223,7 @@ class CatalogLake(Lake):
     def _commit(
         self, table: str, rows: pa.Table, application: str | None = None, version: int = 0
     ) -> None:
-        # Otherwise Spark would start a task and write a file per core for rows from this process's
-        # memory.
+        # Otherwise Spark would start a task and write a file per core for rows of this process.
         frame = self.spark.createDataFrame(rows).coalesce(1)
         if application is None:
             frame.write.format("delta").mode("append").saveAsTable(self.name(table))

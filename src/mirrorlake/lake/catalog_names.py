@@ -9,9 +9,8 @@ from typing import Any
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.lake import Lake
 
-#: Runs a statement in which bare names are those of the schema; returns its rows. Raises
-#: InputError, with the reason, for a statement that cannot be run, LakeError where the catalog
-#: cannot be reached.
+#: Runs a statement in which bare names are the schema's; returns its rows. Raises InputError, with
+#: the reason, if it cannot be run, LakeError where the catalog cannot be reached.
 RunStatement = Callable[[str], Sequence[Mapping[str, Any]]]
 #: What was done for a name.
 CREATED, ALTERED, KEPT = "created", "altered", "kept"

@@ -14,11 +14,9 @@ READ_AGAIN = "read-again"
 #: The resolution noted for those of them that the source had not any more: a flow that looks for
 #: them in the stage goes on without them.
 FOUND_NONE = f"{READ_AGAIN} found none"
-#: The resolution by which a flow goes on behind records that its target refuses; they stay, to be
-#: sent later.
+#: The resolution by which a flow goes on behind refused records, which stay to be sent later.
 PARK = "park"
-#: The resolutions for records that a target has lost: produce them from the stage again, or give
-#: them up.
+#: The resolutions for lost records: produce them from the stage again, or give them up.
 PRODUCE_AGAIN, ACCEPT = "produce-again", "accept"
 _LOST = "target_lost"
 

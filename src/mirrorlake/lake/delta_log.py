@@ -31,8 +31,7 @@ PLAIN_FEATURES = frozenset(
     allowColumnDefaults timestampNtz vacuumProtocolCheck
     """.split()
 )
-#: The name of a column in files; and the prefix of properties by which a table has rows checked
-#: when they are written.
+#: The name of a column in files; and the prefix of properties that check written rows.
 _IN_FILES, _CHECKS = "delta.columnMapping.physicalName", "delta.constraints."
 
 

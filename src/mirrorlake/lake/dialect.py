@@ -207,8 +207,7 @@ def _ruled(node: exp.Expr) -> exp.Expr | None:
         kind = exp.LastValue if isinstance(node.this, exp.Last) else exp.FirstValue
         return exp.IgnoreNulls(this=kind(this=node.this.this))
     if isinstance(node, (exp.ArgMax, exp.ArgMin)):
-        # Spark's max_by answers with a null where the row with the greatest has one; arg_max leaves
-        # such rows out.
+        # Spark's max_by answers with a null where the greatest row has one; arg_max leaves it out.
         name = "arg_max_null" if isinstance(node, exp.ArgMax) else "arg_min_null"
         return exp.Anonymous(this=name, expressions=[node.this, node.expression])
     if isinstance(node, exp.CountIf):  # DuckDB's is null over nothing but nulls

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 
     from mirrorlake.lake.store_files import StoreFiles
 
-#: How many tables are opened at a time in a store, where each answer takes time: all that one query
-#: names.
+#: How many tables are opened at a time in a store, where answers take time: all of a query.
 _AT_ONCE = 16
 #: The table whose open snapshot is never brought up to date: its holder (`held`) asks for version
 #: and files one after the other.
@@ -324,8 +323,7 @@ class DuckLake(Reader):
         if view != table:
             wanted |= {"filename": "VARCHAR", "file_row_number": "BIGINT"}
         delta = self.snapshot(table)
-        # Paths as in the folder: in delta-rs' URIs a space is %20. DuckDB reads some characters as
-        # patterns.
+        # Paths as in the folder: in delta-rs' URIs a space is %20. DuckDB reads some as patterns.
         files = {} if delta is None else files_of(delta)
         if delta is None or not files:
             empty = ", ".join(

@@ -6,9 +6,8 @@ take a sixth of the time of an answer.
 
 from typing import NamedTuple
 
-#: Statements to run on a connection before a transpiled text. Which branch of a CASE applies is
-#: known before rows are read; an overload by type would not be found for an argument that holds an
-#: aggregate.
+#: Statements to run on a connection before a transpiled text. A CASE's branch is known before rows
+#: are read; an overload by type is not found for an aggregate.
 PREPARED = (
     "SET TimeZone = 'UTC'",
     "CREATE TEMP MACRO spark_text(x) AS"

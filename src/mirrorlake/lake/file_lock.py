@@ -30,8 +30,7 @@ class FileLock:
         """`brief`: see `Lease`."""
         self.what = what
         self.file = file
-        #: The last holder, where `take` found it to be a process of this host that is gone without
-        #: giving the lease back.
+        #: The last holder, if `take` found a process of this host that did not give the lease back.
         self.left_by: Holder | None = None
         #: Whether files can be locked there, as far as `take` has found.
         self.can_lock = True
@@ -56,8 +55,7 @@ class FileLock:
                     "the work"
                 ) from error
             # A mounted volume without locks, or without writing in place, as those of Databricks:
-            # the target's transactions are the only guard there, and a job that has one run at a
-            # time.
+            # the only guards there are the target's transactions, and jobs with one run at a time.
             logger.warning(
                 "%s cannot be locked (%s); be sure that only one process runs it",
                 self.what,

@@ -77,8 +77,7 @@ class Incidents:
         #: What was open when last read, and the first offset of each.
         self._seen: Mapping[IncidentKey, int | None] = {}
         self._asked = False  # whether the lake was ever read
-        #: By source: the logs that waited when the lake was last asked for those that wait or were
-        #: stopped, and its answer.
+        #: By source: the logs that waited when the lake was last asked, and its answer.
         self._other_logs: dict[str, tuple[OtherLogs, OtherLogs]] = {}
 
     def open(self, flow: str, kind: str, error: MirrorlakeError) -> None:

@@ -7,8 +7,7 @@ from deltalake import DeltaTable, Schema
 
 from mirrorlake.lake.definitions import definition
 
-#: Tables that downstream streams follow (docs/downstream.md): only `lake/old_commits.py` shortens
-#: their logs.
+#: What downstream streams follow (docs/downstream.md): `lake/old_commits.py` shortens their logs.
 FOLLOWED = ("records", "offset_map")
 #: How long tombstones of replaced files stay in a log's checkpoints, each of which has them all.
 _TOMBSTONES = {"delta.deletedFileRetentionDuration": "interval 6 hours"}

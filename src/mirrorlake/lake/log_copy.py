@@ -17,8 +17,7 @@ from mirrorlake.threads import side_by_side
 
 #: How many commits' copies are kept as a table goes on.
 _KEPT = 5
-#: A checkpoint of more actions is not copied: it has some megabytes, and delta-rs reads only what
-#: it needs.
+#: A checkpoint of more actions is not copied: it has megabytes, and delta-rs reads parts.
 _MOST_ACTIONS = 20_000
 
 

@@ -17,8 +17,7 @@ from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.objectives import note_objectives
 from mirrorlake.lake.retention import ConsumingFlow, Cut, StagedGeneration, cut_records, removals_of
 
-#: Rows of the map are merged when their batches are so old, days: queries about a batch are about
-#: recent ones.
+#: Rows of the map are merged when their batches are so old, days: queries are about recent ones.
 MERGED_AFTER_DAYS = 1
 #: After so many days one sample a minute is left, and after so many one an hour.
 MINUTES_AFTER_DAYS, HOURS_AFTER_DAYS = 1, 7

@@ -15,9 +15,8 @@ from mirrorlake.offsets.progress import MappedEnd
 
 #: The kind of change under which the number of a flow's shards is noted.
 _SHARDS = "produce_tasks"
-#: How long rows wait to be committed with those of later batches: in an object store, where the
-#: requests of a commit take time and are paid for, and in a catalog, where a commit takes Spark
-#: jobs.
+#: How long rows wait to be committed with those of later batches: in an object store, where a
+#: commit's requests take time and cost, and in a catalog, where a commit takes Spark jobs.
 ROWS_WAIT_SECONDS, SESSION_ROWS_WAIT_SECONDS = 5.0, 10.0
 _PARKED = (
     "topic STRING, partition INT, generation INT, offset BIGINT, target_topic STRING, "
@@ -71,8 +70,7 @@ class LakeMap:
 
     def append_map(self, rows: pa.Table, batch_id: int) -> None:
         """Append rows of `offset_map`, once for any batches up to `batch_id`. Raises Fenced."""
-        # Before the append: one that fails may be in the table all the same, and is not another
-        # process's.
+        # Before the append: one that fails may be in the table all the same, and is then ours.
         self._number = max(self._number, batch_id)
         self._lake.append("offset_map", rows, f"{self._application}/map", batch_id)
 

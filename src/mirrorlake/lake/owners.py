@@ -2,8 +2,7 @@
 
 from mirrorlake.errors import Fenced
 
-#: How many numbers an owner of an application has to itself above those of earlier owners: more
-#: than any has in flight.
+#: How many numbers an owner has to itself above those of earlier ones: more than any in flight.
 OWNER_NUMBERS = 1_000_000
 
 

@@ -14,8 +14,7 @@ from mirrorlake.offsets.partition_ranges import StagedRange
 
 #: The columns that an offset is counted within.
 PLACE = ("source_cluster", "topic", "partition", "generation")
-#: The most ranges that are written into a file's statistics: more would make a commit large, and
-#: are read from the file.
+#: The most ranges in a file's statistics: more make a commit large, and are read from the file.
 _TOLD_RANGES = 200
 _TYPES = (pa.string(), pa.string(), pa.int32(), pa.int32(), pa.int64())
 _COORDINATES = pa.schema(list(zip((*PLACE, "offset"), _TYPES, strict=True)))

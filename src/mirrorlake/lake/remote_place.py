@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 from mirrorlake.lake.place import PARQUET, FileWriter, Place
 from mirrorlake.lake.renewed_options import RenewedOptions
 
-#: How much of a file is in memory before it is put, and up to which size a file is read at once,
-#: bytes.
+#: How much of a file is in memory before it is put, and up to which a file is read at once, bytes.
 IN_MEMORY = 8 << 20
 
 

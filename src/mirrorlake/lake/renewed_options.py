@@ -13,8 +13,7 @@ logger = logging.getLogger(__name__)
 #: New options are asked for while the current ones are valid for this long yet, seconds: a task
 #: that gets those has that time, and so has a workspace that does not answer.
 LEFT_SECONDS = 1_200.0
-#: How long after an answer, or a failure, they are asked for again, seconds, while the current ones
-#: are valid.
+#: How long after an answer, or a failure, to ask for them again, s, while they are valid.
 _AGAIN_SECONDS = 120.0
 
 

@@ -9,8 +9,7 @@ from mirrorlake.offsets.samples import HELD_SECONDS
 
 #: How far back the newest samples of a flow are looked for, hours, before all are read.
 _BACK_HOURS = (2, 24, 24 * 30)
-#: A partition whose newest sample is older than the flow's newest by more than this no longer
-#: belongs to the flow.
+#: A partition with a newest sample older than the flow's by more is no longer the flow's.
 _GONE_SECONDS = HELD_SECONDS + 300
 
 

@@ -1,8 +1,7 @@
 """What a small batch is, which the driver takes itself: how many records it may have, and how large
 they are; and how many of them are worth starting a session. Pure."""
 
-#: How many bytes a small batch may hold, as Arrow has them; and how many a record is assumed to
-#: have before any were seen.
+#: How many Arrow bytes a small batch may hold, and a record is assumed to have at first.
 SMALL_BYTES = 16 << 20
 UNKNOWN_RECORD_BYTES = 2_000
 #: So many, at once or in a row, take about as long as a session to start.

@@ -12,8 +12,7 @@ from mirrorlake.lake.reader import Frame, Frames, QueryRows
 if TYPE_CHECKING:  # answers without Spark come by this module too
     from pyspark.sql import DataFrame, SparkSession
 
-#: Text that holds no parameter, whatever is in it (strings, names in backticks, comments); or a
-#: parameter.
+#: Text without a parameter, whatever it has (strings, backticks, comments); or a parameter.
 _TEXT_OR_PARAMETER = re.compile(
     r"\b[rR](?:'[^']*'|\"[^\"]*\")"
     r"|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`"

@@ -225,8 +225,7 @@ class _LocalStage(_Source):
             while (commit := self._log.commit(index.version + 1)) is not None:
                 self._take(index, commit)
         except FileNotFoundError:
-            # The log was cleaned up while no process followed it, or files were rewritten since:
-            # the snapshot has the answer.
+            # The log was cleaned up meanwhile, or files were rewritten: the snapshot knows.
             self.build(index)
 
     def _check(self) -> None:
@@ -299,8 +298,7 @@ class _SparkStage(_Source):
         version = self._lake.version_of("records")
         from mirrorlake.lake import stage  # which imports Spark
 
-        # Before the index is emptied: an empty one at the newest version would mean that nothing is
-        # staged.
+        # Before the index is emptied: an empty one at the newest version means that none is staged.
         held = stage.ranges_of_table(self._lake, version, index.note_batch)
         index.deletions += 1
         index.apply((), set(index.paths()), index.version)

@@ -26,8 +26,7 @@ with needs("stores"):
 
 #: How many bytes of files that were read at once are kept: DuckDB opens a file several times.
 _KEPT = 64 << 20
-#: How many small files of a table are read side by side: DuckDB itself waits for one in each of its
-#: threads.
+#: How many small files of a table are read side by side: DuckDB itself waits for one a thread.
 _TOGETHER = 16
 #: A file is old if each of its rows has a `batch_id`, a time in ms, further back than this.
 _YOUNG_MS = 25 * 3_600_000

@@ -32,8 +32,7 @@ _SAMPLES = (
     "topic STRING, partition INT, sampled_at TIMESTAMP, produced_end BIGINT, mapped_end BIGINT, "
     "target_topic STRING, target_generation INT, generation INT"
 )
-#: The newest sample of each partition; samples from the future, by a clock that was wrong, come
-#: last.
+#: The newest sample of each partition; those of the future, by a wrong clock, come last.
 _NEWEST = (
     "SELECT * FROM (SELECT samples.*, row_number() OVER (PARTITION BY topic, partition ORDER BY "
     "sampled_at < current_timestamp() + INTERVAL 5 MINUTES DESC, sampled_at DESC) AS nth FROM "
@@ -187,8 +186,7 @@ class Translator:
         )
         now = {(topic, at): one.end for (topic, at, _), (one, _) in translated.items()}
         if fewer := [key for key, end in now.items() if end < ends.get(key, 0)]:
-            # Records that the target lost have left the map since: what remains lies before the
-            # part that was read.
+            # Records that the target lost have left the map since: the rest lies in front.
             for key in fewer:
                 del ends[key]
             return self.translate(rows, reached)

@@ -112,8 +112,7 @@ class YoungFiles:
 
     def _replace(self, table: DeltaTable, paths: Sequence[str], sizes: Sequence[int]) -> bool:
         """Write the joined file and commit it; False where another commit removed a file."""
-        # Files of an earlier version lack columns; those of a newer one have more than are known
-        # here.
+        # Files of an earlier version lack columns; those of a newer one have unknown ones.
         layout = layout_of(table)
         read = ((self._table / path).open_parquet().read() for path in paths)
         rows = pa.concat_tables(in_layout(part, layout) for part in read).sort_by(_ORDER)

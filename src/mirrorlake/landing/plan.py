@@ -73,8 +73,7 @@ class LandingPlanner:
         self._planned_at = clock()
         #: Partitions of the plan whose leader did not answer the last request, and since when.
         self._silent: dict[TopicAndPartition, float] = {}
-        #: When all partitions of the plan were asked for their ends, and how far they were covered
-        #: at the last comparison.
+        #: When all partitions were asked for their ends, and how far they were covered then.
         self._all_asked = float("-inf")
         self._compared: Mapping[TopicAndPartition, int] = {}
 

@@ -12,8 +12,7 @@ from mirrorlake.offsets.known_offsets import spread
 from mirrorlake.offsets.positions import TopicAndPartition
 
 #: How often all are asked, if they are not more than SPREAD_FROM; and how often once the watch has
-#: reported one, because others may have begun with it, and it reports those one by one if their
-#: batches are large.
+#: reported one, as others may have begun too, reported one by one if batches are large.
 ALL_SECONDS, SOON_SECONDS = 10.0, 2.0
 #: A log that has not moved for so long is left to the watch.
 QUIET_SECONDS = 10.0
@@ -32,8 +31,7 @@ class QuietLogs:
         """`taken_seconds`: how long until the watch follows a log, asked for until then."""
         self.ends: dict[TopicAndPartition, int] = {}
         self._taken_seconds = taken_seconds
-        #: Logs that are asked for each time: since when they have not moved, and since when the
-        #: watch has them.
+        #: Logs that are asked for each time: since when they rest, and the watch has them.
         self._moved: dict[TopicAndPartition, float] = {}
         self._given: dict[TopicAndPartition, float] = {}
         #: Logs that were left to the watch and were found to have moved, since when.

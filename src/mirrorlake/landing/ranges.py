@@ -7,8 +7,7 @@ from typing import Any
 from mirrorlake.landing.pace import NOTHING_KNOWN, Pace, first_limit
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition, by_topic, from_topics
 
-#: A partition's part of a batch with up to so many records is not divided: each part is a fetch of
-#: its own.
+#: A partition's part of a batch with up to so many records is not divided: each is a fetch.
 UNDIVIDED = 20_000
 
 

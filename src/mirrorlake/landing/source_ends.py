@@ -22,8 +22,7 @@ logger = logging.getLogger(__name__)
 
 #: How long no leader may answer before the query fails, seconds.
 PATIENCE_SECONDS = 20.0
-#: From how many partitions on quiet ones are watched instead of asked each time: a watch is a
-#: client of its own.
+#: From how many partitions on quiet ones are watched, not asked: a watch is its own client.
 WATCHED_FROM = 200
 #: The pause between two notes of log ends, as a multiple of the CPU time of one: a note asks for
 #: all partitions, whichever moved.

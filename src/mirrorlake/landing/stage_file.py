@@ -23,8 +23,7 @@ from mirrorlake.landing.stage_rows import Gathered, Read, Sizes, columns_of_reco
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.tasks import Work
 
-#: Arrow bytes that are gathered before they are written, and those from which a partition gets row
-#: groups of its own.
+#: Arrow bytes gathered before writing, and from which a partition gets row groups of its own.
 GATHERED_BYTES, OWN_GROUP_BYTES = 64 << 20, 2 << 20
 
 

@@ -51,8 +51,7 @@ LEADERLESS_TRIES, LEADERLESS_SECONDS = 3, 2.0
 STANDBY_SECONDS = 0.2
 #: How long a run with `--once` waits for another process that lands the same cluster, seconds.
 ONCE_WAITS_SECONDS = 600.0
-#: How many tries a run with `--once` has for what Spark reports: a task that died, a broker that
-#: was away for a moment.
+#: How many tries a run with `--once` has for what Spark reports: a dead task, a broker away.
 ONCE_TRIES = 3
 
 

@@ -14,8 +14,7 @@ from mirrorlake.library.capacity_figures import FIGURES, LakeKind
 UTILISATION = 0.7
 #: Memory to provide, as a multiple of the measured memory.
 HEADROOM = 1.25
-#: Batches a second of a flow that always has records, at the default `trigger_ms`; fewer records a
-#: second make fewer batches.
+#: Batches a second of a flow that always has records, at the default `trigger_ms`.
 BATCHES_PER_SECOND: Mapping[LakeKind, float] = {"folder": 2.5, "store": 2.5, "catalog": 0.67}
 #: The assumed size of a record while it is not known, bytes.
 RECORD_BYTES = 1024.0

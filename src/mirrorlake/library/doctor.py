@@ -39,8 +39,7 @@ from mirrorlake.threads import side_by_side
 CheckState = Literal["good", "note", "bad"]
 #: Free bytes on the lake's disk: below the first a run is about to stop, below the second soon.
 FULL_BYTES, TIGHT_BYTES = 1 << 30, 10 << 30
-#: The same for free inodes: a lake in a folder has up to 800,000 files, commits and a week's small
-#: files.
+#: The same for free inodes: a lake has up to 800,000 files, commits and a week's small files.
 NO_FILES, FEW_FILES = 10_000, 1_000_000
 #: How long a broker may take to accept a connection, and how many are tried in parallel.
 _CONNECT_SECONDS, _AT_ONCE = 5.0, 16

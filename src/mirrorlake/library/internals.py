@@ -62,8 +62,7 @@ class Internals:
         self.directory = directory
         self.config = config
         self.read_only = read_only
-        # Whether no caller reads tables through Spark SQL: a session for a lake in a folder then
-        # needs no Delta jar.
+        # Whether no caller reads tables through Spark SQL: then it needs no Delta jar.
         self.by_files = False
         self.short = True  # whether the session is short-lived; `run` sets it before one is made
         # gets a line for each one-time step of making a session on a machine

@@ -53,8 +53,7 @@ def verified(
         limit = None if max_mb_per_s is None else max_mb_per_s * 1e6
         while True:
             for flow in wanted:
-                # A flow not reached before `stop` is still visited once, to report what is not
-                # compared.
+                # A flow not reached before `stop` is still visited once, for what is not compared.
                 if not ending.is_set() or flow.name not in outcome.held_up:
                     auditor.audit(flow, topics, choice, limit, outcome)
             if not watch or ending.is_set():

@@ -18,8 +18,7 @@ from mirrorlake.run.samples import FlowLag
 
 logger = logging.getLogger(__name__)
 
-#: The heartbeats topic at a source, to which all our processes write; the view `alerts` uses it
-#: too.
+#: The heartbeats topic at a source, which all our processes write; the view `alerts` uses it.
 HEARTBEATS = "heartbeats"
 _COLUMNS = [
     *("topic", "partition", "record_count", "byte_count", "transactions", "aborts"),
@@ -87,8 +86,7 @@ class Recorder(LakeMeter):
                 late = of_records(kind, row, row["record_count"])
                 known[topic] = known.get(topic, Histogram()).plus(late)
             if topic == HEARTBEATS and row["replication_min_ms"] is not None:
-                # As in the view `alerts`: a heartbeat is never sent after it arrived, whatever the
-                # clocks.
+                # As in the view `alerts`: none is sent after it arrived, whatever the clocks.
                 now = self._clock()
                 beat = now - max(0, row["replication_min_ms"]) / 1_000
                 flow.heartbeat_at = max(min(flow.heartbeat_at or 0.0, now), beat)

@@ -8,8 +8,7 @@ and Python code does the work, slowly.
 
 import os
 
-#: The environment variable that disables the native code if it is `off`, for tests or in an
-#: emergency.
+#: The environment variable that disables native code if `off`, for tests or an emergency.
 SWITCH = "MIRRORLAKE_NATIVE"
 #: How long a cluster, or a partition being read, may be silent, seconds.
 PATIENCE_SECONDS = 20.0

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: The times that `timestamp` holds, ms since 1970: from the beginning of the year 1 to the end of
-#: 9999.
+#: The times that `timestamp` holds, ms since 1970: from the start of year 1 to the end of 9999.
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 #: Kafka's number for a record without a time.
 NO_TIMESTAMP = -1

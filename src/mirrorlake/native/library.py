@@ -17,8 +17,7 @@ from confluent_kafka import cimpl as _cimpl
 
 #: The oldest librdkafka with the interface that `records.c` declares.
 OLDEST = 0x02_00_00_FF
-#: The value of a slot until its record is acknowledged; a refused record's slot has REFUSED plus
-#: the error's code.
+#: The value of a slot until its record is acknowledged; a refused one's is REFUSED plus the code.
 PENDING, REFUSED = -(2**62), -1_000_000
 CONSUMER, PRODUCER = 1, 0
 

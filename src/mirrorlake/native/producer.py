@@ -271,8 +271,7 @@ class _Client:
 
     def end(self) -> None:
         """Destroy it, in a thread: it waits for librdkafka's, which may be resolving a name."""
-        # Not `threading`, whose locks the very thread may hold in which the garbage collector calls
-        # this.
+        # Not `threading`: the thread in which the garbage collector calls this may hold its locks.
         _thread.start_new_thread(self._destroy, ())
 
     def _destroy(self) -> None:

@@ -10,8 +10,7 @@ from mirrorlake.native.library import CURSOR_BYTES, RANGE, Table, library
 Partition = tuple[str, int]
 #: The partition of a free row: of no message. librdkafka's -1 is for messages of a topic alone.
 NOWHERE = -2
-#: The `log_end` of a range until its log's end is reported, and of one that is about to leave:
-#: FORGOTTEN in records.c.
+#: The `log_end` of a range until its log's is reported, and of a leaving one: FORGOTTEN.
 UNKNOWN, FORGOTTEN = -1, -2
 _FREE = -1
 

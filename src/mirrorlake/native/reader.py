@@ -28,8 +28,7 @@ from mirrorlake.native.silence import ClusterSilent, Complaints, Silence, no_rec
 #: The most messages taken at a time, and how long to wait for them, ms.
 _MESSAGES, _WAIT_MS = 50_000, 25
 #: Approximate bytes of records copied at a time. Measured with records of 1 KB, 50,000 at a time:
-#: the kernel's clearing of fresh pages took a sixth of a landing's CPU; memory of this size is
-#: reused.
+#: the kernel's clearing of pages took a sixth of a landing's CPU; this size is reused.
 _BYTES = 4 << 20
 #: How long to wait when testing whether any broker of a silent cluster answers, ms.
 _ANY_BROKER_MS = 5_000
@@ -283,8 +282,7 @@ class NativeReader:
     def _silent(self) -> KafkaException:
         silent = self._silence.seconds
         open_ = [f"{topic}-{partition}" for topic, partition in self._keys(self._open)]
-        # The answer shows whether only these partitions are silent: some leaders may be away while
-        # other brokers answer.
+        # The answer shows if only these partitions are silent: some leaders may be away.
         if code := self._consumer.look_up(_ANY_BROKER_MS):
             return ClusterSilent(self._complaints.last or KafkaError(code))
         return no_record(open_, silent, self._complaints.last)

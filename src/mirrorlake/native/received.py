@@ -14,8 +14,7 @@ import stat
 import struct
 from contextlib import suppress
 
-#: The send buffer sizes of clients, bytes: enough for any request of a reader, and below the
-#: kernel's default limit.
+#: Clients' send buffer sizes, bytes: enough for a reader's requests, below the kernel's limit.
 _LEAST_SIZE, _SIZES = 64 << 10, 32 << 10
 _FOLDER = "/proc/self/fd"
 _turn = itertools.count()

@@ -17,8 +17,7 @@ SHOWN_ROWS = 30
 #: The MIME type of a Vega-Lite chart; a front end that does not know it shows the picture.
 _CHART = f"application/vnd.vegalite.{alt.SCHEMA_VERSION.partition('.')[0]}+json"
 
-#: Values that a notebook displays. Our tables are Arrow's; a DataFrame is Spark's, from a user's
-#: own cell.
+#: Values that a notebook displays. Our tables are Arrow's; a DataFrame is from a user's cell.
 Shown: TypeAlias = "pa.Table | DataFrame | alt.TopLevelMixin | str"
 
 

@@ -28,8 +28,7 @@ from typing import NamedTuple
 
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: For partitions whose log went on behind a batch: the batch's end, and the log's end a moment
-#: later.
+#: For partitions whose log went on behind a batch: the batch's end, and the log's a moment later.
 OpenEnds = Mapping[TopicAndPartition, tuple[int, int]]
 
 

@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: How often the starts of all logs are asked for, seconds; brokers delete what is too old every
-#: five minutes.
+#: How often the starts of all logs are asked for, seconds; brokers delete every five minutes.
 STARTS_SECONDS = 60.0
 #: From this many logs on, all are asked for less often.
 SPREAD_FROM = 2_000

@@ -12,8 +12,7 @@ from itertools import islice
 
 from mirrorlake.offsets.positions import PartitionGeneration
 
-#: The most samples kept of a partition that lags; beyond that, every second one is dropped, so that
-#: old lag gets coarser.
+#: The most samples kept of a partition that lags; beyond that, every second one is dropped.
 POINTS = 128
 
 
@@ -28,8 +27,7 @@ class LagHistory:
         self, key: PartitionGeneration, at: float, produced: int, end: int, lag_seconds: float
     ) -> None:
         """Take over an earlier sample: its time, produced position, source's end, and lag."""
-        # The first unproduced record came at exactly that time, not between two samples, so there
-        # is no interpolation.
+        # The first unproduced record came at exactly that time: there is no interpolation.
         first = [(at - lag_seconds, produced + 1)] if end > produced + 1 and lag_seconds > 0 else []
         last = (at - lag_seconds, end) if end == produced + 1 else (at, end)
         self._seen[key] = [*first, last]

@@ -12,8 +12,7 @@ from typing import Generic, TypeVar
 
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: An unchanged sample is written again after this many seconds; `sql/views/replication_lag.sql`
-#: looks back 65 minutes.
+#: Seconds until an unchanged sample is due; `sql/views/replication_lag.sql` looks 65 minutes back.
 HELD_SECONDS = 3600.0
 #: The same for a partition that lags: with turns every ten seconds there is one in each minute.
 LAGGING_SECONDS = 45.0

@@ -91,8 +91,7 @@ class FlowProducer:
         self._state = FlowState(floors, spec.stopped if spec.transactional else ())
         self.batch_id = max(newest, started) + 1
         self._map_writer = MapWriter(store, spec.name)
-        #: The count of deletions up to which the flow's holes are known; None if they are not
-        #: looked for.
+        #: The count of deletions up to which the flow's holes are known; None: not looked for.
         self.known_deletions: int | None = None
 
     def _fence_other_shards(self, store: "LakeMap") -> int:
@@ -172,8 +171,7 @@ class FlowProducer:
         report = self._book(plan, version, "files" if by_files else "rows", way, done)
         if done.failure is None:
             return report
-        # Some of the failed shards may have written records: each task begins with a fresh
-        # producer.
+        # Failed shards may have written records: each task begins with a fresh producer.
         self._state.owners.clear()
         if by_files and self.spec.reader != "files" and isinstance(done.failure, _READER_FAILURES):
             self._distrust(plan, done.failure)

@@ -95,8 +95,7 @@ def find_holes(
 
 def _hole(removal: Removal, floor: Floor, staged: FileRange | None) -> Hole | None:
     first = max(floor.of_generation(removal.generation).next, removal.first_offset)
-    # The noted records may not have been deleted yet, or only in part; or they were read from the
-    # source again.
+    # Noted records may not be deleted yet, or only in part; or they were read again.
     last = removal.below - 1
     if staged is not None and staged.generation == removal.generation:
         last = min(last, staged.first - 1)

@@ -25,8 +25,7 @@ logger = logging.getLogger(__name__)
 
 #: How long opening one file may take, seconds.
 PROBE_SECONDS = 30.0
-#: The exit code of the process if the file is gone; Python itself exits with 1 or 2, and a signal
-#: gives a negative number.
+#: The exit code if the file is gone; Python itself exits with 1 or 2, a signal below 0.
 _GONE = 3
 _OPEN = f"""
 import sys

@@ -46,8 +46,7 @@ class PythonProducer:
     ) -> None:
         self._producer = Producer({**settings, "logger": lines, "throttle_cb": throttle})
         self._group = group
-        #: Whether to ask for each row's acknowledgement: without transactions nothing can be sent
-        #: again.
+        #: Whether to ask for each row's acknowledgement: without transactions none is sent again.
         self.ask_each = "transactional.id" not in settings
         self._ask_each_for_now = False
         self.init_transactions = self._producer.init_transactions

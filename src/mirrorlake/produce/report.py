@@ -189,8 +189,7 @@ def _partition_row(state: Progress, complete: bool) -> dict[str, object]:
 def _reached(state: Progress, segments: Sequence[Segment], recovering: bool, complete: bool) -> int:
     """The next source offset to read of a partition."""
     if complete and state.refused is None:
-        # Below the target's position with nothing to rebuild: these offsets were left out on
-        # purpose.
+        # Below the target's position with nothing to rebuild: left out on purpose.
         return state.plan.last + 1 if recovering else max(state.plan.last + 1, state.position)
     return segments[-1].source_last + 1 if segments else state.plan.first
 

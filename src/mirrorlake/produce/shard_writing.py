@@ -27,8 +27,7 @@ from mirrorlake.produce.writer import ShardWriter, TooSlow
 #: faster; for records of more than 200 B the bytes decide.
 TRANSACTION_RECORDS = 600_000
 #: How long a task writes, seconds, before it leaves the rest to the next batch: so the map shows
-#: how far a slow target is, and a run that is stopped does not have to wait for millions of
-#: records.
+#: how far a slow target is, and a stopped run does not wait for millions of records.
 TASK_SECONDS = 30.0
 #: Chunks of fewer records are not divided to make their metadata fit.
 _UNDIVIDED = 64
@@ -77,8 +76,7 @@ class ShardWriting:
             end, position = state.plan.last + 1, state.written_end(state.position)
             if state.refused is None and end > position and not state.plan.restores_only:
                 ends.append((state.plan, end, state.written))
-        # Else they move with a later batch: once the map has the unmapped rows, or without the
-        # denied topic.
+        # Else they move with a later batch: once rows are mapped, or without the denied topic.
         with suppress(MetadataFull, TopicDenied):
             if ends:
                 self._writer.commit_positions(ends)

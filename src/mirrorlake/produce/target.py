@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.produce.provenance import Provenance
 
-#: Our defaults where librdkafka's are made for small producers; a cluster's `producer` block
-#: overrides them.
+#: Our defaults where librdkafka's are for small producers; a `producer` block overrides them.
 PRODUCER_SETTINGS: Settings = {
     "acks": "all",
     "enable.idempotence": True,

@@ -19,8 +19,7 @@ from mirrorlake.spark.tasks import Done, by_number, dealt, run_by_spark, run_her
 if TYPE_CHECKING:  # small batches of a lake in a folder need no session
     from mirrorlake.produce.stage_rows import Selection
 
-#: The share of a small batch at which one counts as full: batches end where stretches of offsets
-#: do.
+#: The share of a small batch at which it counts as full: batches end where stretches of offsets do.
 _FULL = 0.9
 
 

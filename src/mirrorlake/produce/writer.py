@@ -60,8 +60,7 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
 #: The same once records were refused: the first refusal is known within moments.
 REFUSED_LOOK_SECONDS = 0.2
-#: How long one call waits for the end of an aborted transaction before another call continues it,
-#: seconds.
+#: How long one call waits for the end of an aborted transaction before another continues it, s.
 ABORT_SECONDS = 2.0
 #: How long a fresh producer waits for the target's first answer, seconds.
 ANSWER_SECONDS = 5.0
@@ -95,19 +94,16 @@ class ShardWriter:
             settings.setdefault("message.timeout.ms", 0)
         # Half of the broker's timeout of a transaction: the other half is for the calls at its end.
         self._open_seconds = int(settings["transaction.timeout.ms"]) / 2_000
-        # With read_committed it waits for positions of transactions that are still being committed
-        # (KIP-447).
+        # read_committed waits for positions of transactions that are being committed (KIP-447).
         group = {"group.id": target.group_id, "isolation.level": "read_committed", "logger": logger}
         self._group = Consumer({**target.client, **group})
         self._producer = new_producer(settings, self._patience, self._group)
         self._refused_before = False
         self._ended = Ended()
         if target.transactional:
-            # Fails soon if no broker answers: a task that is tried again must not hold a core for
-            # long.
+            # Fails soon if no broker answers: a retried task must not hold a core for long.
             self._producer.refresh(None, ANSWER_SECONDS)
-            # Fences the producer that had this id before, and ends the transaction that it left
-            # open.
+            # Fences the producer that had this id before, and ends its open transaction.
             self._producer.init_transactions(CALL_SECONDS)
 
     def is_outgrown(self, partitions: int) -> bool:

@@ -120,8 +120,7 @@ class ControlLoop:
         def add(name: str, seconds: float, work: Callable[[], object], once: bool = True) -> None:
             tasks.append(ControlTask(name, seconds, work, once=once))
 
-        # `TargetTopics.refresh` gives new topics their ACLs and configs: these tasks follow later
-        # changes.
+        # `TargetTopics.refresh` gives new topics ACLs and configs: these follow later changes.
         if settings.sync_topic_acls_enabled:
             add("acls", settings.sync_topic_acls_interval_seconds, self._sync_acls)
         if not (settings.sync_topic_acls_enabled and settings.sync_topic_configs_enabled):

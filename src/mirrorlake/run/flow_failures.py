@@ -18,8 +18,7 @@ from mirrorlake.worker import PAUSES, Failure
 
 logger = logging.getLogger(__name__)
 
-#: After how many failures in a row an incident is opened: the first ones mostly pass within some
-#: seconds.
+#: After how many failures in a row an incident is opened: the first mostly pass within seconds.
 QUIET_FAILURES = 2
 #: How many times in a row the records read may differ from the stage's index before the flow ends.
 COUNT_TRIES = 3

@@ -206,8 +206,7 @@ class FlowWorker:
                 if not self._lease.held:
                     raise taken_over(work_of_flow(self.flow.name), self._lease)
                 # Before the poll: what was landed by then is produced once the poll finds nothing.
-                # The generations come first: offsets covered in an older one must not count for a
-                # newer one.
+                # Generations first: offsets covered in an older one must not count for a newer one.
                 generations = self._landing.generations()
                 covered = self._landing.covered() if wanted or ended else {}
                 known = self._lake.known_version("records")

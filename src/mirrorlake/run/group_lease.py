@@ -36,8 +36,7 @@ QUIET_FAILURES = 3
 #: How often a process that stands by asks which one works, for the log, seconds.
 REPORT_SECONDS = 10.0
 
-#: A client's error when another member has its name; librdkafka makes it fatal, and no other error
-#: of a member is.
+#: A client's error when another member has its name; fatal in librdkafka, as no other of a member.
 _NAME_TAKEN = frozenset({KafkaError.FENCED_INSTANCE_ID, KafkaError._FATAL})
 _HERE = "is done by this process"
 _UNKNOWN = "is not known to be this process's any more"

@@ -18,8 +18,7 @@ from mirrorlake.run.flow_spec import producer_settings
 
 #: Record size in bytes from which the brokers' request limit, 100 MiB by default, may matter.
 _NEAR = 50_000_000
-#: How often refused records are tried again if the target does not report the topic's configs,
-#: seconds.
+#: How often refused records are tried if the target does not report the topic's configs, s.
 UNREPORTED_SECONDS = 600.0
 _OF_TOPIC, _OF_BROKER = "max.message.bytes", "message.max.bytes"
 

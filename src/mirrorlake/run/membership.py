@@ -60,8 +60,8 @@ class Membership:
         self.confirmed = self.has_partition and tenure == self.tenure
 
     def lost(self) -> None:
-        """Forget the assignment: a rebalance, a session's end, the name's other process,
-        leaving."""
+        """Forget the assignment: the group rebalances, the session is over, another process has the
+        name, or this one left."""
         self.has_partition = self.confirmed = self.joined = False
 
     def _stood_still(self, now: float) -> bool:

@@ -9,8 +9,7 @@ from datetime import datetime
 #: How long no new sample may come until no process counts as running the flow: so many seconds, or
 #: intervals of its samples, whichever is longer.
 QUIET_SECONDS, QUIET_INTERVALS = 30.0, 3
-#: How many times that long the newest sample may be old, by the clocks of two hosts, to be worth
-#: waiting for another.
+#: How many times as old the newest sample may be, by two hosts' clocks, to wait for another.
 RECENT = 3
 
 

@@ -277,8 +277,7 @@ class Replicator:
 
     def _apply_landings(self, preflight: Preflight) -> None:
         readers, names = dict[str, list[ResolvedFlow]](), {flow.name for flow in preflight.flows}
-        # All flows of the file, not only the chosen ones: another process may produce the others
-        # from this stage.
+        # All flows of the file, not only the chosen ones: another process may produce the others.
         for source, flows in preflight.connections.topology.sources().items():
             begun = [flow for flow in flows if flow.name not in self._unbegun]
             if any(flow.name in names for flow in begun):

@@ -29,8 +29,7 @@ _OLDER = {
     ),
     "stop": "stop mirroring the partition",
 }
-#: The choices for each kind of incident, with their meaning. Any other kind can only be
-#: acknowledged.
+#: The choices for each kind of incident, with their meaning. Others can only be acknowledged.
 CHOICES: Mapping[str, Mapping[str, str]] = {
     "topic_recreated": {
         "new-generation": "mirror the new topic from its start, behind the records of the old one",

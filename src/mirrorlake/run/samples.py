@@ -332,8 +332,7 @@ class Sampler:
             "target_topic": target_ends.names[topic] or None,
             "mapped_end": snapshot.mapped.get(key, 0),
             "target_passed_end": target_end if snapshot.all_produced(key, self._targets) else None,
-            # As of the polled producer: what it had produced does not count for a generation that
-            # has begun since.
+            # As of the polled producer: what it produced does not count for a newer generation.
             "target_generation": snapshot.target_generations.get(target_ends.names[topic], 0),
             "generation": snapshot.generations.generation(key),
         }

@@ -86,8 +86,7 @@ def snapshot_of(
         if floor.generation == generations.generation(key)
     }
     floors = {key: floor.next for key, floor in living.items()}
-    # The map has nothing yet of a target topic that was made again, however far the one before it
-    # went.
+    # The map has nothing yet of a target topic that was made again, however far the last went.
     mapped = {key: floor.source for key, floor in living.items() if floor.target is not None}
     spec, left_out = producer.spec, frozenset(producer.spec.left_out)
     stopped = {

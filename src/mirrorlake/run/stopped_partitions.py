@@ -70,8 +70,7 @@ class StoppedPartitions:
         self._limits = limits
         #: The limits before a partition was last tried, as far as they are known.
         self._tried_with: dict[TopicAndPartition, Hashable] = {}
-        #: The error of each stopped partition; and those of them that were decided, for which the
-        #: flow has to begin anew.
+        #: The error of each stopped partition; and the decided ones: the flow has to begin anew.
         self._here: dict[TopicAndPartition, MirrorlakeError] = {}
         self._decided: set[TopicAndPartition] = set()
         self._noted: MirrorlakeError | None = None
@@ -202,8 +201,7 @@ class StoppedPartitions:
         self._incidents.report(
             Incident(self._flow, problem.incident_kind, problem) for problem in problems
         )
-        # Only now: a check in the other thread would take a problem without an incident for a
-        # decided one, and stop looking.
+        # Only now: the other thread would take a problem without an incident for a decided one.
         self._here |= {problem.topic_partition: problem for problem in problems}
 
     def report_behind(self, partitions: Sequence[MapBehind]) -> None:

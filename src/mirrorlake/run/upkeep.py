@@ -25,8 +25,7 @@ from mirrorlake.worker import Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
 
-#: How often tables are checked, and how long a replaced file is kept for readers that have it open,
-#: seconds.
+#: How often tables are checked, and how long a replaced file is kept for readers, seconds.
 TURN_SECONDS = 5.0
 KEPT_SECONDS = 900.0
 STAGE = "records"

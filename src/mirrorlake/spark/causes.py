@@ -29,8 +29,7 @@ _FROM_SOURCE: dict[str, type[ClusterUnusable]] = {
 }
 #: Delta's conditions for a commit that another one came before.
 _CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED")
-#: The lines of an error that name a cause; others hold the whole plan of the query, with every
-#: partition's name.
+#: Lines of an error that name a cause; others hold the query's plan, with every partition.
 _CAUSE = re.compile(r"(?:^|: |by: )[\w.$]*(?:Exception|Error)(?:: |\{)")
 #: Texts of Hive's client when its metastore does not answer, or no longer does; then the reason.
 _METASTORE = ("Could not connect to meta store", "org.apache.thrift.transport.TTransportException")

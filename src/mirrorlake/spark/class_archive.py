@@ -114,8 +114,7 @@ def _make(archive: Archive, place: Path) -> None:
     environment = {**os.environ, VARIABLE: "off", archive.options: options, "MIRRORLAKE_CORES": "2"}
     command = [sys.executable, "-m", archive.warmup]
     try:
-        # The JVM outlives its Python by the time of the writing; its end of the pipe closes when it
-        # is done.
+        # The JVM outlives its Python by the time of the writing; its pipe closes when it is done.
         done = subprocess.run(
             command,
             env=environment,

@@ -25,8 +25,7 @@ _CLASS_PATH, _ARGUMENTS = "SPARK_DIST_CLASSPATH", "PYSPARK_SUBMIT_ARGS"
 _DEFAULTS, _NAMES_DEFAULTS = "spark-defaults.conf", "--properties-file"
 #: The setting that marks a session of ours without Delta's jar.
 NO_DELTA_SETTING = "spark.mirrorlake.noDelta"
-#: Variables of the systems that may provide this process's session: Databricks, Spark Connect,
-#: spark-submit.
+#: Variables of what may provide this process's session: Databricks, Spark Connect, spark-submit.
 _GIVEN = {"DATABRICKS_RUNTIME_VERSION", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"}
 
 

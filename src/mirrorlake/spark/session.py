@@ -54,8 +54,7 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.adaptive.enabled": "false",
-    # VACUUM lists a table's files in this many tasks; the default of 10,000 takes a minute for a
-    # small table.
+    # VACUUM lists a table's files in so many tasks; the default of 10,000 takes a minute.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # A reader of the change feed that is ahead of the table gets no rows instead of an error.
@@ -97,9 +96,8 @@ SHORT_SETTINGS: Mapping[str, str] = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.parquet.compression.codec": "zstd",
 }
-#: Ten times the JVM's own thresholds: a replicator's hot loops reach them in a moment. The
-#: thousands of lukewarm methods of Spark's planning do not; optimising them costs a seventh of the
-#: first minutes' CPU.
+#: Ten times the JVM's thresholds: hot loops reach them in a moment. The thousands of lukewarm
+#: methods of Spark's planning do not; optimising them costs a seventh of the first minutes' CPU.
 OPTIMISE_LESS = (
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
@@ -148,15 +146,13 @@ def local_session(
     os.environ.setdefault("JAVA_HOME", str(java.resolve().parent.parent))
     # Else the Python workers take whichever python3 is first on PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    # How many ms Arrow's allocator in the workers keeps memory for the next rows
-    # (docs/not_obvious.md).
+    # How many ms Arrow's allocator in workers keeps memory for next rows (docs/not_obvious.md).
     os.environ.setdefault("MIMALLOC_PURGE_DELAY", "1000")
     if "://" not in cores:
         os.environ.update(address_where_the_host_has_none())
     share_heaps_in_children()
     # A task is tried once: the caller of the job knows better when to try again
-    # (run/flow_worker.py), and a task that waits for a cluster that is gone holds a core that other
-    # flows need.
+    # (run/flow_worker.py), and one that waits for a lost cluster holds a core that others need.
     master = cores if "[" in cores or "://" in cores else f"local[{cores},1]"
     short = short or os.environ.get(SHORT_VARIABLE) == "1"
     jars = [*(spark_jars(progress) if delta else ()), *more_jars]
@@ -173,8 +169,7 @@ def local_session(
         **(DELTA_SETTINGS if delta else NO_DELTA),
         **(SHORT_SETTINGS if short else {}),
         **(settings or {}),
-        # Only for the workers (failpoints.py): a command that this process starts is a driver of
-        # its own.
+        # Only for the workers (failpoints.py): a command started here is a driver of its own.
         "spark.executorEnv.MIRRORLAKE_DRIVER_PID": str(os.getpid()),
         **_jar_settings(jars),
         "spark.driver.memory": "2g",

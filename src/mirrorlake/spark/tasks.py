@@ -37,8 +37,7 @@ Result = TypeVar("Result")
 Work = Iterable[tuple[Job, Iterator[pa.RecordBatch] | None]]
 #: A task does jobs one after the other, and ends with the first one that fails.
 Task = Callable[[Work[Job]], Iterator[Result]]
-#: What Spark's tasks give: a pickled result, a pickled exception, or `None` at the end of a task
-#: that reads by itself.
+#: What tasks give: a pickled result or exception, or `None` at the end of one that reads itself.
 OUTCOMES = pa.schema([("outcome", pa.binary())])
 #: The column in rows from Spark with the number of their job, or of their part of the work.
 NUMBER = "number"

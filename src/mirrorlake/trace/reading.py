@@ -10,15 +10,12 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import never_seen
 from mirrorlake.trace.facts import FactRow, Facts, FlowRun, TracedRecord
 
-#: A longer gap between samples (ms) means that no process ran the flow, by the samples' age in
-#: days: `maintain` thins samples to one a minute after a day, and one an hour after a week
-#: (`lake/maintain.py`).
+#: A longer gap between samples (ms) means that none ran the flow, by their age in days: `maintain`
+#: thins samples to one a minute after a day, and one an hour after a week (`lake/maintain.py`).
 PAUSES_MS = ((1, 60_000), (7, 150_000), (None, 7_500_000))
-#: Causes of a delay are looked for at most this long before landing: a timestamp may be years
-#: older.
+#: Causes of a delay are looked for this long before landing: timestamps may be years older.
 _LOOK_BACK = timedelta(days=1)
-#: A flow takes its first sample within ten seconds of its start: a record older by more may have
-#: waited for the start.
+#: A flow takes its first sample within ten seconds: older records may have waited for it.
 _FIRST_GAP_MS = 15_000
 #: How far back to look for a partition's newest sample, in steps; then in all samples.
 _NEWEST = (timedelta(hours=1), timedelta(days=1))
@@ -43,8 +40,7 @@ def read_facts(
     rows = lake.query_rows("trace_record", **keys)
     record = _first([row for row in rows if generation in (ANY_GENERATION, row["generation"])])
     generation = generation if record is None else record["generation"]
-    # Read progress before the map's row: a record that lies below it and is not in the map even
-    # then was passed over.
+    # Read progress before the map's row: one below it and not in the map even then was passed over.
     passed = _passed(lake, place, generation)
     mapped = _first(lake.query_rows("trace_map", generation=generation, **keys))
     facts = Facts(

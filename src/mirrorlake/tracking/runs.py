@@ -35,8 +35,7 @@ logger = logging.getLogger(__name__)
 SWITCH = "MIRRORLAKE_TRACKING"
 #: How long the end of a command waits for MLflow, seconds.
 CLOSE_SECONDS = 5.0
-#: The same if only recording is left to do: importing MLflow and making a store takes 7 s on a slow
-#: machine.
+#: The same if only recording is left to do: importing MLflow and making a store takes up to 7 s.
 MAKE_SECONDS = 120.0
 
 _PACKAGES = ("mirrorlake", "pyspark", "confluent-kafka")

@@ -18,8 +18,7 @@ from mirrorlake.config.tracking import Tracking
 from mirrorlake.extras import needs
 from mirrorlake.kafka.secrets import secret_provider, secret_stores
 
-#: How long one request may take, seconds; a failed one is not retried, but the next figures follow
-#: half a minute later.
+#: How long one request may take, seconds; none is retried: the next figures follow soon.
 REQUEST_SECONDS = 5
 #: MLflow's own settings, unless the user has set them: give up soon, and send no telemetry.
 _SETTINGS = {

@@ -17,8 +17,7 @@ from mirrorlake.errors import InputError
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.processes import cpu_seconds, memory_mib
 
-#: Records of a load; the next load begins when at most so many are left to mirror, so there is
-#: always a backlog.
+#: Records of a load; the next begins when so many are left to mirror, for a steady backlog.
 _SLICE = 6_000_000
 _BYTES = 120
 #: Few distinct records, which compress well: an hour of them fits on a laptop's disk.

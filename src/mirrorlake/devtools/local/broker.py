@@ -175,8 +175,7 @@ def settings_of(
         "log.cleaner.backoff.ms": "200",
         # No-op records twice a second, most of an idle broker's work.
         "metadata.max.idle.interval.ms": "0",
-        # A broker killed with -9 may register again only when its old session has expired: 9 s by
-        # default.
+        # A broker killed with -9 may register only when its old session expired: 9 s by default.
         "broker.session.timeout.ms": "3000",
         "broker.heartbeat.interval.ms": "500",
         **extra,

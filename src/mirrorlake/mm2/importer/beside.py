@@ -10,8 +10,7 @@ from mirrorlake.mm2.importer.report import Report
 from mirrorlake.naming.policy import escape
 from mirrorlake.naming.selection import DEFAULT_TOPICS_EXCLUDE
 
-#: The part between two separators in our names: `east.mirrorlake.orders` beside MirrorMaker 2's
-#: `east.orders`.
+#: The part between two separators in our names: `east.mirrorlake.orders` beside `east.orders`.
 MARK = "mirrorlake"
 #: MirrorMaker 2 keeps doing these, under names that its clients know or for groups that it knows.
 _LEFT_TO_IT = {

@@ -10,8 +10,7 @@ from mirrorlake.mm2.importer.draft import Draft, place_flow_key
 from mirrorlake.mm2.importer.entries import STATE, Entry
 
 _CONNECTORS = ("MirrorSourceConnector", "MirrorCheckpointConnector", "MirrorHeartbeatConnector")
-#: The settings of a flow without a connector of this kind; `enabled` of the source connector is the
-#: flow's.
+#: The settings of a flow without a connector of this kind; the source's `enabled` is the flow's.
 _OFF: Mapping[str, Mapping[str, bool]] = {
     "MirrorSourceConnector": {"enabled": False},
     "MirrorCheckpointConnector": {

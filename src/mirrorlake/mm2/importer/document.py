@@ -63,8 +63,7 @@ def _text(dumper: PlainDumper, text: str) -> yaml.ScalarNode:
 PlainDumper.add_representer(str, _text)
 
 
-#: The example volume in ops/kubernetes/deployment.yaml, replaced by those of the topology's
-#: Secrets.
+#: The example volume in ops/kubernetes/deployment.yaml, replaced by the topology's Secrets.
 _EXAMPLE = "kafka"
 #: The Secret with the environment variables that the topology reads.
 _VARIABLES = "mirrorlake"

@@ -20,8 +20,7 @@ KINDS = {
 }
 #: How JSON begins: an object, or a list of objects.
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[\]{])")
-#: Every file of the dedicated mode has such a key; a line that begins with `clusters` may be in any
-#: text.
+#: Every file of the dedicated mode has such a key; `clusters` may begin a line of any text.
 _OF_DEDICATED = re.compile(r"\S+->\S+\.\S+|\S+\.bootstrap\.servers")
 _READ = (
     "give mm2.properties, connectors as JSON, a resource KafkaMirrorMaker2 of Strimzi, or the two "
