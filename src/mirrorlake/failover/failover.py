@@ -17,30 +17,19 @@ from mirrorlake.errors import MirrorlakeError
 from mirrorlake.failover.divergence import divergence_of
 from mirrorlake.failover.drained import Drained
 from mirrorlake.failover.left_over import left_over, undrained, warnings_of
-from mirrorlake.groups import logs
 from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
 from mirrorlake.groups.inventory import GroupInventory, take_inventory, why_unreachable
 from mirrorlake.groups.mover import (
+    MovePlan,
     Sent,
-    further_at_target,
     move_in_steps,
     outcome_of,
+    plan_within_logs,
     read_on_to,
     sole_mover,
-    target_groups,
-    with_ends,
 )
-from mirrorlake.groups.moves import (
-    FAILBACK,
-    NOT_REPORTED,
-    MoveResult,
-    Standing,
-    documents,
-    mark_synced,
-    plan_moves,
-    within_logs,
-)
+from mirrorlake.groups.moves import FAILBACK, MoveResult, Standing, documents, mark_synced
 from mirrorlake.groups.shared_topics import Direction, Route
 from mirrorlake.groups.sync_plan import TargetGroup
 from mirrorlake.kafka.groups import GroupAdmin, positions_or_errors
@@ -101,8 +90,8 @@ def planned_moves(route: Route, options: MoveOptions) -> dict[str, Any]:
     """The document of what `move_groups` would do; changes nothing. Raises the same errors."""
     route.connections.admin(route.goal).cluster_id()
     inventory = take_inventory(route, options.groups, why_unreachable(route))
-    results = _planned(route, inventory, options.force)[0]
-    return {**_document(route, inventory, results, []), "dry_run": True}
+    planned = _planned(route, inventory, options.force)
+    return {**_document(route, inventory, planned.results, []), "dry_run": True}
 
 
 def _document(
@@ -156,35 +145,17 @@ def _drained(deployment: Deployment, flow: ResolvedFlow) -> Drained:
         return Drained(flow.name, False, detail=str(error))
 
 
-def _planned(
-    route: Route, inventory: GroupInventory, force: bool
-) -> tuple[list[MoveResult], Mapping[str, TargetGroup]]:
-    """The planned results, and the groups at the goal that they are based on. If the goal does not
-    report where a log begins or ends, a position may lie in front of it or behind it, and consumers
-    would skip records: such a position is not moved, except by `force`."""
-    admin = route.connections.admin(route.goal)
-    there = logs.logs(admin, {standing.checkpoint.target for standing in inventory.standings})
-    bound = within_logs(inventory.standings, there)
-    checkpoints = [standing.checkpoint for standing in bound]
-    starts = {key: log.start for key, log in there.items()}
-    names = {checkpoint.group_id for checkpoint in checkpoints}
-    reported, errors = target_groups(route.connections.groups(route.goal), names, starts)
-    further = further_at_target(reported, checkpoints)
-    ends = logs.ends(admin, further, committed=False) if further else {}
-    goals = with_ends(reported, ends)
+def _planned(route: Route, inventory: GroupInventory, force: bool) -> MovePlan:
     newest = {
         key: checkpoint
         for key, (checkpoint, _) in newest_checkpoints(route.lake, route.flow.name).items()
     }
-    standings = mark_synced(bound, newest, route.reverse)
-    movable: list[Standing] = []
-    unmoved: list[MoveResult] = []
-    for standing in standings:
-        if force or standing.checkpoint.target in there:
-            movable.append(standing)
-        else:
-            unmoved.append(MoveResult(standing, "failed", None, NOT_REPORTED))
-    return [*plan_moves(movable, goals, errors, force), *unmoved], goals
+
+    def mark(bound: Sequence[Standing]) -> list[Standing]:
+        return mark_synced(bound, newest, route.reverse)
+
+    admin, groups = route.connections.admin(route.goal), route.connections.groups(route.goal)
+    return plan_within_logs(admin, groups, inventory.standings, mark, force)
 
 
 def carry_out(

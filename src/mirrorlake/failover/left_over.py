@@ -87,10 +87,7 @@ def _standing_left(direction: Direction, result: MoveResult) -> str:
             f"its position {checkpoint.source_position} lies behind the end of {place}, where no "
             "record is"
         )
-    if standing.gone:
-        reasons.append(f"up to {standing.gone:,} records that it has not read are not there")
-    if standing.cut:
-        reasons.append(f"the log ends {standing.cut:,} offsets in front of what it has read")
+    reasons += standing.lacks
     if reasons:
         return f"{where}: at {result.to_position}, since {' and '.join(reasons)}"
     late = "the opposite flow has not caught up"

@@ -6,16 +6,27 @@ comes right before the move.
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from mirrorlake.attempts import attempts
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable, LakeError, LeaseTaken
+from mirrorlake.groups import logs
 from mirrorlake.groups.checkpoint_plan import Checkpoint
-from mirrorlake.groups.moves import MoveResult, kept, verified
+from mirrorlake.groups.moves import (
+    NOT_REPORTED,
+    MoveResult,
+    Standing,
+    kept,
+    plan_moves,
+    verified,
+    within_logs,
+)
 from mirrorlake.groups.sync_plan import Keep, TargetGroup, decide, is_further
+from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.groups import GroupAdmin, GroupPositions
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
@@ -139,6 +150,48 @@ def with_ends(
 ) -> Mapping[str, TargetGroup]:
     """The groups with the ends of logs, as far as these are known."""
     return {name: replace(group, ends=ends) for name, group in groups.items()} if ends else groups
+
+
+class MovePlan(NamedTuple):
+    """What to do about each standing, in their order, and the groups at the goal by which this was
+    decided."""
+
+    results: list[MoveResult]
+    goals: Mapping[str, TargetGroup]
+
+
+def plan_within_logs(
+    admin: ClusterAdmin,
+    groups: GroupAdmin,
+    standings: Sequence[Standing],
+    mark: Callable[[Sequence[Standing]], Sequence[Standing]],
+    force: bool = False,
+) -> MovePlan:
+    """Plan a command's moves to a cluster, within the logs that it has now; changes nothing.
+
+    If the cluster does not report where a log begins or ends, a position may lie in front of it or
+    behind it, and consumers would skip records: such a position is not moved, except by `force`.
+    `mark` marks the bounded standings that were moved before as `synced`.
+
+    Raises ClusterUnusable.
+    """
+    placed = {standing.checkpoint.target for standing in standings if standing.is_placed}
+    there = logs.logs(admin, placed)
+    bound = mark(within_logs(standings, there))
+    checkpoints = [standing.checkpoint for standing in bound]
+    names = {checkpoint.group_id for checkpoint in checkpoints}
+    starts = {key: log.start for key, log in there.items()}
+    reported, errors = target_groups(groups, names, starts)
+    further = further_at_target(reported, checkpoints)
+    ends = logs.ends(admin, further, committed=False) if further else {}
+    goals = with_ends(reported, ends)
+    results = [
+        MoveResult(standing, "failed", None, NOT_REPORTED)
+        if standing.is_placed and standing.checkpoint.target not in there and not force
+        else result
+        for standing, result in zip(bound, plan_moves(bound, goals, errors, force), strict=True)
+    ]
+    return MovePlan(results, goals)
 
 
 def _asked_of_coordinators(

@@ -11,10 +11,12 @@ from datetime import datetime
 from typing import Any, Literal
 
 from mirrorlake.groups.checkpoint_plan import (
+    TRIMMED,
     Checkpoint,
     GroupPartition,
     inexact_reason,
     translated_checkpoint,
+    trimmed_reason,
     with_outcome,
 )
 from mirrorlake.groups.readable import within
@@ -55,6 +57,24 @@ class Standing:
     def is_whole(self) -> bool:
         """Whether a consumer continues at the goal exactly behind what it has read."""
         return self.exact and self.past is None and not self.gone and not self.cut
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether a position at the goal is known; migrate may not find one."""
+        return self.checkpoint.target_position >= 0
+
+    @property
+    def lacks(self) -> list[str]:
+        """What the goal's log lacks for its consumers, as parts of a sentence."""
+        gone = f"up to {self.gone:,} records that it has not read are not there"
+        cut = f"the log ends {self.cut:,} offsets in front of what it has read"
+        return [text for text, lacking in ((gone, self.gone), (cut, self.cut)) if lacking]
+
+    def was_brought(self, to: int) -> bool:
+        """Whether a position that was set once is this one. Where the goal has lost records since,
+        the group was moved to the log start at that time."""
+        wanted = self.checkpoint.target_position
+        return to <= wanted if self.gone else to == wanted
 
 
 @dataclass(frozen=True)
@@ -193,7 +213,7 @@ def within_logs(
     """Bound standings to the logs that the goal has now, as far as these are known: when the
     positions were translated the goal may not have reported them, or they were others."""
     return [
-        standing if log is None else _within(standing, log)
+        standing if log is None or not standing.is_placed else _within(standing, log)
         for standing in standings
         for log in [logs.get(standing.checkpoint.target)]
     ]
@@ -213,7 +233,11 @@ def _within(standing: Standing, log: LogEnds) -> Standing:
     there = within(at, log)
     if there == at:
         return standing
-    moved = replace(checkpoint, target_position=there.offset, reason=inexact_reason(there))
+    reasons = [] if checkpoint.reason is None else checkpoint.reason.split("; ")
+    reasons = [reason for reason in reasons if not reason.startswith(TRIMMED)]
+    reasons += [trimmed_reason(there.gone)] if there.gone else []
+    reason = "; ".join(reasons) or None
+    moved = replace(checkpoint, target_position=there.offset, reason=reason)
     return replace(standing, checkpoint=moved, gone=there.gone, cut=there.cut)
 
 
@@ -279,10 +303,7 @@ def _mark_synced(
         return standing
     there, here = known.target_position, known.source_position
     there, here = (here, there) if reverse else (there, here)
-    wanted = standing.checkpoint
-    # Where the goal has lost records since, the group was moved to the log start at that time.
-    brought = there <= wanted.target_position if standing.gone else there == wanted.target_position
-    if here != wanted.source_position or not brought:
+    if here != standing.checkpoint.source_position or not standing.was_brought(there):
         return standing
     return replace(standing, checkpoint=replace(standing.checkpoint, synced=True))
 

@@ -50,7 +50,7 @@ def document_of(
         f"group {result.standing.checkpoint.group_id}, {result.standing.checkpoint.topic}-"
         f"{result.standing.checkpoint.partition}: {result.detail}"
         for result in results
-        if result.done in ("kept", "failed") or (result.standing.gone and result.done != "there")
+        if result.done in ("kept", "failed") or (result.standing.lacks and result.done != "there")
     ]
     return {
         "flow": flow.name,
@@ -71,10 +71,10 @@ def _row(result: MoveResult, method: str) -> dict[str, Any]:
         "partition": checkpoint.partition,
         "position": checkpoint.source_position,
         "to_topic": checkpoint.target_topic,
-        "to_position": checkpoint.target_position if known else None,
+        "to_position": result.to_position if known else None,
         "before": None if result.before is None else result.before.offset,
         "done": result.done,
         "method": method,
-        "exact": result.standing.exact,
+        "exact": result.standing.is_whole,
         "detail": result.detail,
     }

@@ -11,7 +11,7 @@ once, in order.
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 #: How many following records decide between several places where a run may continue.
 LOOK_AHEAD = 64
@@ -43,13 +43,15 @@ class Counterpart:
     """The position's counterpart in the other copy: the next offset to read there, None if unknown.
 
     If not `exact`, reading from `offset` skips no record, but may repeat some; `reason` says why.
-    `behind`: the other copy may show it later.
+    `behind`: the other copy may show it later. `is_next`: the record at `offset` is the one that
+    the group reads next.
     """
 
     offset: int | None
     exact: bool
     reason: str | None = None
     behind: bool = False
+    is_next: bool = field(default=False, compare=False)
 
 
 def align(theirs: Sequence[bytes], ours: Sequence[bytes], begin: int = 0) -> list[int]:
@@ -132,7 +134,8 @@ def translate_to_ours(
     if (aligned[read - 1] >= 0 and is_behind_last) or (
         following is not None and following <= furthest + 1
     ):
-        return Counterpart(offset, True)
+        is_next = read < len(aligned) and aligned[read] == furthest + 1
+        return Counterpart(offset, True, is_next=is_next)
     return Counterpart(offset, False, BETWEEN)
 
 
@@ -146,10 +149,10 @@ def _from_the_next(
         return Counterpart(
             None, False, BEHIND if ours.is_end and theirs.offsets else UNKNOWN, ours.is_end
         )
-    unread_in_front = aligned[read] < 0 and following == 0 and ours.is_start
-    return Counterpart(
-        ours.offsets[following], not unread_in_front, BEFORE_OURS if unread_in_front else None
-    )
+    is_next = aligned[read] == following
+    unread_in_front = not is_next and following == 0 and ours.is_start
+    reason = BEFORE_OURS if unread_in_front else None
+    return Counterpart(ours.offsets[following], not unread_in_front, reason, is_next=is_next)
 
 
 def translate_to_theirs(

@@ -5,15 +5,15 @@ All state is in the groups themselves and in `changes`, so a second run after a 
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from mirrorlake.attempts import attempts
 from mirrorlake.failover.failover import SYNC_SECONDS, carry_out
 from mirrorlake.groups.checkpoint_plan import Checkpoint, trimmed_reason
-from mirrorlake.groups.mover import read_on_to, sole_mover, target_groups
-from mirrorlake.groups.moves import KIND, MoveResult, Standing, plan_moves
+from mirrorlake.groups.mover import plan_within_logs, read_on_to, sole_mover
+from mirrorlake.groups.moves import KIND, MoveResult, Standing
 from mirrorlake.groups.passed_over import passed_over_at_target
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.groups.sync_plan import ACTIVE, TargetGroup, may_have_members
@@ -24,6 +24,7 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.migrate.answer import document_of
 from mirrorlake.migrate.copies import copies_of
 from mirrorlake.migrate.locating import Located, Locator, Pair
+from mirrorlake.migrate.matching import Counterpart
 from mirrorlake.migrate.reading import read_syncs
 from mirrorlake.migrate.wave import Wave
 from mirrorlake.migrate.wave_groups import WaveGroups, groups_of
@@ -83,7 +84,7 @@ def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
 
 def _planned(
     route: Route, wave: Wave, groups: WaveGroups, seconds: float
-) -> tuple[list[MoveResult], list[str], dict[str, TargetGroup]]:
+) -> tuple[list[MoveResult], list[str], Mapping[str, TargetGroup]]:
     """The planned move of each position, the method that located it, and the states of the groups
     that the plan is based on."""
     located = _located(route, wave.rollback, groups, seconds)
@@ -95,7 +96,7 @@ def _planned(
         at = located[pair, position.offset]
         origin, goal = (pair.ours, pair.theirs) if wave.rollback else (pair.theirs, pair.ours)
         offset = -1 if at.place.offset is None else at.place.offset
-        gone = sum(count for place, count in lacking.get(pair.source, ()) if place >= offset >= 0)
+        gone = _passed_over(at.place, lacking.get(pair.source, ()))
         moved = Checkpoint(
             group,
             origin,
@@ -106,13 +107,27 @@ def _planned(
             metadata=position.metadata,
             reason=trimmed_reason(gone) if gone and at.place.exact else at.place.reason,
         )
-        exact = at.place.exact and not gone
-        standings.append(Standing(_mark_moved(moved, done_before), exact, again=0, gone=gone))
+        # whatever the goal loses in front of its start since was a record behind the position
+        standings.append(Standing(moved, at.place.exact, again=0, gone=gone, ahead=True))
         methods.append(at.method)
-    names = {standing.checkpoint.group_id for standing in standings}
-    goals, unreported = target_groups(route.connections.groups(route.flow.target), names)
-    planned = plan_moves(standings, goals, {**groups.errors, **unreported}, False)
+
+    def mark(bound: Sequence[Standing]) -> list[Standing]:
+        return [_mark_moved(standing, done_before) for standing in bound]
+
+    target = route.flow.target
+    admin, at_target = route.connections.admin(target), route.connections.groups(target)
+    planned, goals = plan_within_logs(admin, at_target, standings, mark)
     return [_withheld(_located_still(result, goals), wave) for result in planned], methods, goals
+
+
+def _passed_over(place: Counterpart, lacking: Sequence[tuple[int, int]]) -> int:
+    """How many records that our copy goes on without a group has not read. `lacking` has where they
+    would be: a group whose next record is the one behind them has read them in the other copy."""
+    at = place.offset
+    if at is None:
+        return 0
+    first = at + 1 if place.is_next else at
+    return sum(count for offset, count in lacking if offset >= first)
 
 
 def _located(
@@ -160,13 +175,14 @@ def _done_before(reader: Reader, flow: str) -> dict[str, tuple[int, str | None]]
     return {one.resource: (at, one.after) for at, one in history if one.outcome == "done"}
 
 
-def _mark_moved(checkpoint: Checkpoint, done: Mapping[str, tuple[int, str | None]]) -> Checkpoint:
-    """Mark a checkpoint as set by an earlier run, if the group made this move after its last move
+def _mark_moved(standing: Standing, done: Mapping[str, tuple[int, str | None]]) -> Standing:
+    """Mark a standing as set by an earlier run, if the group made this move after its last move
     back."""
+    checkpoint = standing.checkpoint
     at, position = done.get(_way(checkpoint), (-1, None))
     back, _ = done.get(_way(checkpoint, back=True), (-1, None))
     moved = at > back and position == str(checkpoint.target_position)
-    return replace(checkpoint, synced=moved)
+    return replace(standing, checkpoint=replace(checkpoint, synced=moved))
 
 
 def _located_still(result: MoveResult, goals: Mapping[str, TargetGroup]) -> MoveResult:
@@ -196,19 +212,20 @@ def _read_nothing_meanwhile(result: MoveResult, now: GroupPositions) -> MoveResu
 
 
 def _withheld(result: MoveResult, wave: Wave) -> MoveResult:
-    """Keep positions that are not exact, or behind which our copy lacks records, unless `inexact`
+    """Keep positions that are not exact, or behind which the copy lacks records, unless `inexact`
     is set and a position is known."""
-    checkpoint = result.standing.checkpoint
-    if result.standing.exact or result.done == "failed" or result.detail == ACTIVE:
+    standing, checkpoint = result.standing, result.standing.checkpoint
+    if standing.is_whole or result.done == "failed" or result.detail == ACTIVE:
         return result
     if checkpoint.target_position < 0:  # whatever its position there
         return replace(result, done="kept", detail=checkpoint.reason)
     if result.done == "there":
         return result
+    reason = checkpoint.reason or " and ".join(standing.lacks)
     if not wave.inexact:
-        what = "these are never read" if result.standing.gone else "some are read again"
-        why = f"{checkpoint.reason}; --inexact moves it, and {what}"
+        what = "these are never read" if standing.gone else "some are read again"
+        why = f"{reason}; --inexact moves it, and {what}"
         return replace(result, done="kept", detail=why)
     if result.done == "kept":
         return result
-    return replace(result, detail=f"not exact: {checkpoint.reason}")
+    return replace(result, detail=f"not exact: {reason}")

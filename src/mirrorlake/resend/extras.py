@@ -127,7 +127,8 @@ class Extras:
         if GROUPS in self._what:
             positions, left = self._positions(resend, begun)
             lacking += left
-            done.groups = self._move(resend, positions)
+            done.groups, without = self._move(resend, positions)
+            lacking += without
         done.warnings += (*lacking, *untaken)
         done.lacking = bool(lacking)
         failed = [row for row in (*done.configs, *done.acls) if row["error"] is not None]
@@ -223,7 +224,8 @@ class Extras:
 
     def _move(
         self, resend: Resend, positions: Mapping[GroupPartition, Committed]
-    ) -> list[dict[str, Any]]:
+    ) -> tuple[list[dict[str, Any]], list[str]]:
+        """The outcome of each position, and sentences about groups that miss restored records."""
         asked = {(*key[1:], position.offset) for key, position in positions.items()}
         translated = translate_all(self._lake.now, resend.name, asked)
         moved = moved_before(self._event_log.history(resend.name, GROUP))
@@ -235,17 +237,24 @@ class Extras:
                 "over with --start-over",
                 topic=name,
             )
-        standing = standings(positions, resend.names, translated, _begun(resend, there), moved)
+        standing = standings(positions, resend.names, translated, _begun(resend, there))
         known = {one.checkpoint.group_partition for one in standing}
         done = [
             _unmoved(key, position, resend, there[resend.names[key[1]]])
             for key, position in positions.items()
             if key not in known
         ]
-        for step in restore_groups(self._groups, plan_groups(self._groups, standing)):
+        planned, without = plan_groups(self._admin, self._groups, standing, moved), list[str]()
+        for step in restore_groups(self._groups, planned):
             self._noted(resend, [result.change() for result in step if result.done != "there"])
             done += [_group(result) for result in step]
-        return sorted(done, key=lambda row: (row["group"], row["topic"], row["partition"]))
+            without += [
+                _without_records(result)
+                for result in step
+                if result.done in ("moved", "there") and result.is_left
+            ]
+        done.sort(key=lambda row: (row["group"], row["topic"], row["partition"]))
+        return done, without
 
 
 def _begun(resend: Resend, there: Mapping[str, TopicInfo]) -> dict[TopicAndPartition, int]:
@@ -280,6 +289,14 @@ def _group(result: MoveResult) -> dict[str, Any]:
     names = ("group", "topic", "partition", "position", "to_topic", "to_position", "done", "detail")
     document = result.document()
     return {name: document[name] for name in names}
+
+
+def _without_records(result: MoveResult) -> str:
+    """That a group was moved to where the restored topic begins or ends now."""
+    checkpoint = result.standing.checkpoint
+    place = f"{checkpoint.target_topic}-{checkpoint.partition}"
+    why = " and ".join(result.standing.lacks)
+    return f"group {checkpoint.group_id}, {place}: at {result.to_position}, since {why}"
 
 
 def _config(row: Change) -> dict[str, Any]:

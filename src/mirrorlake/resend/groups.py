@@ -8,13 +8,13 @@ so a repeated one leaves groups alone that have read on since.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from mirrorlake import failpoints
 from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition
-from mirrorlake.groups.mover import move_in_steps, outcome_of, target_groups
-from mirrorlake.groups.moves import MoveResult, Standing, plan_moves
-from mirrorlake.groups.sync_plan import TargetGroup
+from mirrorlake.groups.mover import MovePlan, move_in_steps, outcome_of, plan_within_logs
+from mirrorlake.groups.moves import MoveResult, Standing
+from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.groups import GroupAdmin, positions_or_errors
 from mirrorlake.lake.changes import Change
 from mirrorlake.offsets.positions import (
@@ -25,20 +25,11 @@ from mirrorlake.offsets.positions import (
 )
 
 
-@dataclass(frozen=True)
-class GroupsPlanned:
-    """The outcome for each position, and how the groups stand at the target."""
-
-    results: tuple[MoveResult, ...]
-    goals: Mapping[str, TargetGroup]
-
-
 def standings(
     positions: Mapping[GroupPartition, Committed],
     names: Mapping[str, str],
     translated: Mapping[TopicPartitionOffset, Translated],
     began: Mapping[TopicAndPartition, int],
-    moved: Mapping[str, str],
 ) -> list[Standing]:
     """Where positions at the source lead in restored topics.
 
@@ -48,7 +39,6 @@ def standings(
         translated: positions by the restore's map.
         began: the log ends of the restored topics when the restore began: the positions of groups
             in partitions of which nothing was restored. What was written since lies behind them.
-        moved: the positions that this restore set before, by their resource in `changes`.
     """
     standings_of_groups = []
     for (group, topic, partition), position in sorted(positions.items()):
@@ -57,7 +47,9 @@ def standings(
         if first is None:
             continue
         there = translated.get((topic, partition, position.offset))
-        offset = first if there is None or there.end == 0 else there.offset
+        offset, ahead = first, False
+        if there is not None and there.end > 0:
+            offset, ahead = there.offset, there.ahead
         checkpoint = Checkpoint(
             group,
             topic,
@@ -66,9 +58,8 @@ def standings(
             target_topic,
             target_position=offset,
             metadata=position.metadata,
-            synced=moved.get(f"{group} {target_topic}-{partition}") == str(offset),
         )
-        standings_of_groups.append(Standing(checkpoint, True, 0))
+        standings_of_groups.append(Standing(checkpoint, True, 0, ahead=ahead))
     return standings_of_groups
 
 
@@ -81,13 +72,28 @@ def moved_before(history: Sequence[Change]) -> dict[str, str]:
     }
 
 
-def plan_groups(admin: GroupAdmin, standings: Sequence[Standing]) -> GroupsPlanned:
-    """What to do about each position; only asks the target. Raises ClusterUnreachable."""
-    goals, errors = target_groups(admin, {standing.checkpoint.group_id for standing in standings})
-    return GroupsPlanned(tuple(plan_moves(standings, goals, errors, force=False)), goals)
+def plan_groups(
+    admin: ClusterAdmin, groups: GroupAdmin, standings: Sequence[Standing], moved: Mapping[str, str]
+) -> MovePlan:
+    """What to do about each position; queries the target, and changes nothing. `moved` has the
+    positions that this restore set before, by their resource in `changes`. Raises
+    ClusterUnreachable."""
+
+    def mark(bound: Sequence[Standing]) -> list[Standing]:
+        return [_mark_moved(standing, moved) for standing in bound]
+
+    return plan_within_logs(admin, groups, standings, mark)
 
 
-def restore_groups(admin: GroupAdmin, planned: GroupsPlanned) -> Iterator[list[MoveResult]]:
+def _mark_moved(standing: Standing, moved: Mapping[str, str]) -> Standing:
+    checkpoint = standing.checkpoint
+    topic, partition = checkpoint.target
+    to = moved.get(f"{checkpoint.group_id} {topic}-{partition}")
+    synced = to is not None and standing.was_brought(int(to))
+    return replace(standing, checkpoint=replace(checkpoint, synced=synced))
+
+
+def restore_groups(admin: GroupAdmin, planned: MovePlan) -> Iterator[list[MoveResult]]:
     """Set positions, some groups at a time, and read them back; yield the outcomes step by step."""
     moving = {
         result.standing.checkpoint.group_partition: result

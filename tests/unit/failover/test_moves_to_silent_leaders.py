@@ -10,7 +10,7 @@ import pytest
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.failover import failover
-from mirrorlake.groups import logs, view
+from mirrorlake.groups import logs, mover, view
 from mirrorlake.groups.checkpoint_plan import trimmed_reason
 from mirrorlake.groups.inventory import GroupInventory, _mirrors
 from mirrorlake.groups.moves import NOT_REPORTED, MoveResult, standing_of
@@ -33,7 +33,7 @@ def planned(
     """By partition, what is planned for a group whose position leads to these ones at `west`."""
     monkeypatch.setattr(failover, "newest_checkpoints", lambda *_: {})
     monkeypatch.setattr(
-        failover,
+        mover,
         "target_groups",
         lambda _admin, names, starts: ({name: TargetGroup(None, {}, starts) for name in names}, {}),
     )

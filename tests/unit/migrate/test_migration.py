@@ -1,6 +1,6 @@
 """A whole wave over clusters in memory: positions read, located, set, read back and noted."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -300,6 +300,82 @@ def test_what_our_copy_goes_on_without_is_read_in_the_old_one_first(world: World
     assert "up to 3" in document["left"][0]
     assert world.migrate(groups="billing")["complete"], "it was moved all the same"
     assert world.migrate(rollback=True)["complete"], "the old copy has them"
+
+
+def test_a_group_that_has_read_what_our_copy_goes_on_without_misses_nothing(world: World) -> None:
+    """It stands at the first record behind them: they were counted as never read."""
+    world.lake.parked = [12]
+    del world.ours[12:13]
+    world.connections.admin("west").ends[OURS[0]] = [COUNT - 1]  # type: ignore[attr-defined]
+    world.groups.stand("behind", THEIRS, 13)
+    world.groups.stand("billing", THEIRS, 12)
+    behind, billing = world.migrate()["groups"]
+    assert (behind["done"], behind["exact"], behind["to_position"]) == ("moved", True, 12)
+    assert (billing["done"], billing["exact"], billing["to_position"]) == ("kept", False, 12)
+
+
+@dataclass
+class Elsewhere:
+    """The log that a group goes to is another one since its position was located there."""
+
+    world: World
+    monkeypatch: pytest.MonkeyPatch
+
+    def after(self, change: Callable[[Any], None]) -> None:
+        locate = locating.Locator.locate
+
+        def located(locator: locating.Locator, asked: Any) -> Any:
+            found = locate(locator, asked)
+            change(self.world.connections.admin("west"))
+            return found
+
+        self.monkeypatch.setattr(locating.Locator, "locate", located)
+
+
+@pytest.fixture
+def elsewhere(world: World, monkeypatch: pytest.MonkeyPatch) -> Elsewhere:
+    return Elsewhere(world, monkeypatch)
+
+
+@pytest.mark.parametrize("rollback", [False, True])
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_position_outside_of_the_log_of_now_is_not_called_exact(
+    elsewhere: Elsewhere, rollback: bool, cut: bool
+) -> None:
+    """Retention has passed it, or the log has lost its end: consumers would begin elsewhere."""
+    world, goal = elsewhere.world, THEIRS if rollback else OURS
+    world.groups.stand("billing", OURS if rollback else THEIRS, 20)
+
+    def change(west: Any) -> None:
+        if cut:
+            west.ends[goal[0]] = [15]
+        else:
+            west.starts[goal] = 25
+
+    elsewhere.after(change)
+    document = world.migrate(rollback=rollback)
+    (row,) = document["groups"]
+    assert (row["done"], row["exact"], row["to_position"]) == ("kept", False, 15 if cut else 25)
+    why = "ends 5 offsets in front" if cut else "not there: up to 5"
+    assert why in document["left"][0] and goal not in world.groups.held["billing"]
+    west: Any = world.connections.admin("west")
+    west.starts.clear()
+    west.ends[goal[0]] = [COUNT]
+    document = world.migrate(rollback=rollback, inexact=True)
+    assert [row["done"] for row in document["groups"]] == ["moved"] and not document["complete"]
+    assert why in document["left"][0]
+
+
+@pytest.mark.parametrize("rollback", [False, True])
+def test_where_the_log_of_now_is_not_reported_no_group_is_moved(
+    elsewhere: Elsewhere, rollback: bool
+) -> None:
+    world, goal = elsewhere.world, THEIRS if rollback else OURS
+    world.groups.stand("billing", OURS if rollback else THEIRS, 20)
+    elsewhere.after(lambda west: west.silent.add(goal))
+    document = world.migrate(rollback=rollback)
+    assert [row["done"] for row in document["groups"]] == ["failed"] and not document["complete"]
+    assert "once its leader answers" in document["left"][0]
 
 
 @pytest.mark.parametrize("was_there", [False, True])

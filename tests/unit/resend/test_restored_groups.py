@@ -6,6 +6,8 @@ from typing import Any, cast
 import pytest
 
 from mirrorlake.errors import ReplicationError
+from mirrorlake.groups.mover import MovePlan
+from mirrorlake.groups.moves import MoveResult
 from mirrorlake.groups.sync_plan import TargetGroup
 from mirrorlake.kafka.groups import GroupAdmin, GroupPositions, Listing
 from mirrorlake.lake.changes import Change, MemoryLog
@@ -56,12 +58,25 @@ def admin(groups: Groups) -> GroupAdmin:
     return cast(GroupAdmin, groups)
 
 
+def planned_of(
+    groups: Groups, moved: dict[str, str] | None = None, starts: tuple[int, int] = (0, 0)
+) -> MovePlan:
+    """What is planned while the logs of the restored topic begin there."""
+    cluster = MemoryCluster("west", {"restored.orders": [12, 9]})
+    cluster.starts = {("restored.orders", at): start for at, start in enumerate(starts)}
+    positions = standings(POSITIONS, NAMES, TRANSLATED, BEGAN)
+    return plan_groups(cluster, admin(groups), positions, moved or {})
+
+
+def results(
+    groups: Groups, moved: dict[str, str] | None = None, starts: tuple[int, int] = (0, 0)
+) -> dict[str, MoveResult]:
+    steps = restore_groups(admin(groups), planned_of(groups, moved, starts))
+    return {item.change().resource: item for step in steps for item in step}
+
+
 def done(groups: Groups, moved: dict[str, str] | None = None) -> dict[str, str]:
-    planned = plan_groups(
-        admin(groups), standings(POSITIONS, NAMES, TRANSLATED, BEGAN, moved or {})
-    )
-    found = [item for step in restore_groups(admin(groups), planned) for item in step]
-    return {item.change().resource: item.done for item in found}
+    return {name: item.done for name, item in results(groups, moved).items()}
 
 
 def test_a_group_reads_on_behind_what_it_had_committed() -> None:
@@ -90,9 +105,24 @@ def test_a_group_is_never_moved_backwards_nor_while_it_reads() -> None:
 
 def test_a_plan_changes_nothing() -> None:
     groups = Groups()
-    planned = plan_groups(admin(groups), standings(POSITIONS, NAMES, TRANSLATED, BEGAN, {}))
+    planned = planned_of(groups)
     assert {item.done for item in planned.results} == {"would move"} and groups.groups == {}
     assert planned.goals == {"billing": TargetGroup(None, {})}
+
+
+def test_what_retention_has_taken_of_the_restored_topic_is_named() -> None:
+    """Its records are old: the position was set in front of the log and called done, and consumers
+    began by their auto.offset.reset."""
+    groups, name = Groups(), "billing restored.orders-0"
+    moved = results(groups, starts=(9, 9))
+    assert groups.groups["billing"]["restored.orders", 0] == Committed(9, "text")
+    assert (moved[name].done, moved[name].standing.gone) == ("moved", 2)
+    assert moved[name].is_left and moved[name].standing.lacks
+    whole = moved["billing restored.orders-1"]
+    assert (whole.to_position, whole.is_left) == (9, False), "nothing of it was restored"
+    groups.groups["billing"]["restored.orders", 0] = Committed(12)
+    later = results(groups, {name: "9"}, starts=(10, 9))[name]
+    assert (later.done, later.is_left) == ("there", False), "it reads on by itself"
 
 
 def test_what_was_moved_is_read_from_changes() -> None:
@@ -146,6 +176,12 @@ def test_what_producers_wrote_since_is_not_passed() -> None:
         assert rows[2].items() >= lacking.items() and "no such partition" in rows[2]["detail"]
     cluster.add_partitions("restored.orders", 4)
     assert extras.carry_out(resend, (), {}).complete
+    lake.answers["translate_forward"] = [
+        {**row, "mapped_end": 111, "ahead": True} for row in lake.answers["translate_forward"]
+    ]
+    cluster.starts["restored.orders", 2] = 2
+    lacks = extras.carry_out(resend, (), {})
+    assert lacks.lacking and "restored.orders-2: at 2, since up to 2 records" in lacks.warnings[0]
     assert groups.groups["billing"]["restored.orders", 3] == Committed(0)
     cluster.delete("restored.orders")
     with pytest.raises(ReplicationError, match="west does not show topic restored.orders"):
