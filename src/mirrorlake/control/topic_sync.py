@@ -27,7 +27,7 @@ from mirrorlake.kafka.values import TopicConfigs, TopicInfo
 from mirrorlake.lake.changes import PendingChanges
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.targets import LivingMirror
-from mirrorlake.landing.generations import made_again_since
+from mirrorlake.landing.generations import since_landed
 from mirrorlake.landing.source_states import note_configs
 from mirrorlake.naming.policy import check_topic_name
 from mirrorlake.produce.batch import PartitionPlan
@@ -137,7 +137,7 @@ class TargetTopics:
     def _made_again(self, topics: Set[str]) -> set[str]:
         """Which of these source topics were made again since they were landed."""
         source = self._connections.admin(self.flow.source)
-        return made_again_since(self._lake.now, source, topics)
+        return since_landed(self._lake.now, source, topics).made_again
 
     def decided(self) -> frozenset[str]:
         """Source topics about which an operator has decided, and whose generation can begin."""

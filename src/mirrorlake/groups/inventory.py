@@ -67,7 +67,7 @@ def take_inventory(
         route: from which cluster to which.
         named: only these groups; None for all that the flow mirrors.
         gone: why the source does not answer (`why_unreachable`): read the last checkpoints instead.
-        moves: groups are moved by it, so that the flow's target has to say which topics it has.
+        moves: groups are moved by it, so that both clusters have to say which topics they have.
 
     Raises:
         InputError: a named group is not known there.
@@ -81,7 +81,7 @@ def take_inventory(
     closed = closed_targets(route.lake, route.connections, route.flow, moves)
     if gone is None:
         source = route.connections.admin(route.flow.source)
-        closed |= closed_sources(route.lake, source, route.flow, topics)
+        closed |= closed_sources(route.lake, source, route.flow, topics, moves)
     inventory = _without_closed(inventory, closed, topics, route.reverse)
     return inventory if gone is not None else _without_other_logs(inventory, route)
 

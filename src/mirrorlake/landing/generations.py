@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
+from typing import NamedTuple
 
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import Row
@@ -42,13 +43,23 @@ def generations_of(lake: Lake, alias: str) -> CurrentGenerations:
     return CurrentGenerations(topics, branches)
 
 
-def made_again_since(lake: Reader, source: ClusterAdmin, topics: Collection[str]) -> set[str]:
-    """Those of some topics that were made again since they were landed: landing reports it some
+class SinceLanded(NamedTuple):
+    """Topics that were made again since they were landed, and landed ones of which the source does
+    not say whether they were."""
+
+    made_again: set[str]
+    unknown: set[str]
+
+
+def since_landed(lake: Reader, source: ClusterAdmin, topics: Collection[str]) -> SinceLanded:
+    """Compare some topics with the landed ones: landing reports those that were made again some
     seconds later, or when it begins. Raises ClusterUnreachable."""
     rows = lake.query_rows("generations_of", source_cluster=source.alias)
     landed = {row["topic"]: row["topic_id"] for row in rows if row["partition"] is None}
-    there, _ = source.identities(sorted(landed.keys() & topics))
-    return {topic for topic, found in there.items() if found.topic_id != landed[topic]}
+    asked = landed.keys() & topics
+    there, missing = source.identities(sorted(asked))
+    again = {topic for topic, found in there.items() if found.topic_id != landed[topic]}
+    return SinceLanded(again, asked - there.keys() - missing)
 
 
 def begin_generations(lake: Lake, alias: str, begun: Mapping[str, TopicGeneration]) -> None:

@@ -22,7 +22,7 @@ from mirrorlake.lake.changes import ChangeLog, MemoryLog
 from mirrorlake.lake.other_logs import other_logs
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.targets import closed_topics, living_targets
-from mirrorlake.landing.generations import made_again_since
+from mirrorlake.landing.generations import since_landed
 from mirrorlake.mm2.mirror_topics import Heartbeats
 from mirrorlake.produce.codecs import Codecs
 from mirrorlake.run.flow_spec import producer_settings
@@ -125,7 +125,7 @@ def _held(preflight: Preflight, flow: ResolvedFlow, lake: Reader | None) -> _Hel
         if lake is None
         else other_logs(lake, flow.name).topics
         | closed_topics(lake, flow.name, known)
-        | made_again_since(lake, preflight.connections.admin(flow.source), known.keys())
+        | since_landed(lake, preflight.connections.admin(flow.source), known.keys()).made_again
     )
     return _Held(
         {holding.topic: holding for holding in held},

@@ -2,6 +2,7 @@
 decided: the map leads to offsets of a log that is gone, so no position is moved by it, whichever
 way."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,13 @@ def positions(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(inventory, way, lambda *_: GroupInventory(standings))
 
 
+def route_of(lake: MemoryLake, source: MemoryCluster, directory: Path, reverse: bool) -> Route:
+    topology = load_topology(write_file(directory))
+    clusters: Any = {"east": source, "west": MemoryCluster("west")}
+    connections = Connections(topology, clusters)
+    return Route(topology.flow(FLOW), reverse, lake=lake, connections=connections)
+
+
 def taken(
     lake: MemoryLake,
     source: MemoryCluster,
@@ -52,11 +60,7 @@ def taken(
     gone: str | None = None,
 ) -> tuple[list[str], list[str]]:
     """The topics of positions that may be moved, and those that are closed."""
-    topology = load_topology(write_file(directory))
-    clusters: Any = {"east": source, "west": MemoryCluster("west")}
-    connections = Connections(topology, clusters)
-    route = Route(topology.flow(FLOW), reverse, lake=lake, connections=connections)
-    found = take_inventory(route, None, gone)
+    found = take_inventory(route_of(lake, source, directory, reverse), None, gone)
     assert all("at cluster east since it was mirrored" in why for why in found.closed.values())
     return [one.checkpoint.topic for one in found.standings], list(found.closed)
 
@@ -70,6 +74,31 @@ def test_no_position_in_it_is_moved(
     assert taken(lake, source, tmp_path, reverse) == (TOPICS, [])
     source.make("orders", 900)
     assert taken(lake, source, tmp_path, reverse) == (["payments"], ["orders"])
+
+
+@pytest.mark.usefixtures("positions")
+@pytest.mark.parametrize("reverse", [False, True])
+def test_nor_where_the_source_does_not_say_which_topic_it_has(
+    lake: MemoryLake,
+    source: MemoryCluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reverse: bool,
+) -> None:
+    """No answer was taken for the same topic. Without moves, what the lake knows counts."""
+    asked = source._identities
+
+    def all_but_one(topics: Sequence[str]) -> Any:
+        described, missing, _ = asked(topics)
+        described.pop("orders", None)
+        return described, missing, {}
+
+    monkeypatch.setattr(source, "_identities", all_but_one)
+    route = route_of(lake, source, tmp_path, reverse)
+    moved = take_inventory(route, None, None)
+    assert [one.checkpoint.topic for one in moved.standings] == ["payments"]
+    assert "east does not say whether" in moved.closed["orders"]
+    assert len(take_inventory(route, None, None, moves=False).standings) == len(TOPICS)
 
 
 @pytest.mark.usefixtures("positions")
