@@ -200,9 +200,10 @@ class TargetTopics:
                 if plan.target_topic in self.generations.living and plan.topic not in refused:
                     self._ready[plan.target_topic] = plan.partitions
             self._resume_denied()
+            tried = {*_names(plans), *unmade}
             still = {*refused, *self._denied.topics, *_names(refusals(plans))}
             still |= frozenset() if begins else comparison.decided  # not tried
-            self._unmade.replace(refused, still)
+            self._unmade.replace(refused, still, tried)
             done = self._unmade.report_plans([plan for plan in plans if plan.action != "none"])
             done = [plan for plan in done if plan.topic not in refused]
             self._pending.record([plan.row() for plan in refusals(done)])
@@ -219,10 +220,16 @@ class TargetTopics:
         with self._use:
             self._denied.add(refusals)
 
+    def caught_up(self) -> None:
+        """Note that the flow has come to the end of the stage. Without the lock, under which a
+        refresh may wait for a cluster."""
+        self._unmade.caught_up = True
+
     def flow_ends(self) -> None:
         """Keep denied topics as they are from now on: the next run tries them again."""
         with self._use:
             self._denied.end()
+            self._unmade.flow_ends(self._denied.topics)
 
     def _resume_denied(self) -> None:
         names = ((topic, self.remote_topic(topic)) for topic in self._denied.topics)

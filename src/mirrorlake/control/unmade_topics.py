@@ -13,31 +13,57 @@ _KIND = "topic_refused"
 class UnmadeTopics:
     """The unmade topics of one flow, each reported once. `topics` are source topics that the target
     refused, with its answer; each refresh tries them again, also those that the source has no
-    more."""
+    more. `caught_up` is whether the flow has come to the end of the stage: it has tried then all
+    that an earlier process may have reported, except for topics that it does not need any more."""
 
     def __init__(self, flow: str, incidents: Incidents) -> None:
         self.topics: dict[str, TargetRefused] = {}
+        self.caught_up = False
         self._flow = flow
         self._incidents = incidents
         self._still: set[str] | None = None  # None until the first refresh
+        #: Other topics may have open incidents of an earlier process, until these are `_looked_at`.
+        self._tried: set[str] = set()
+        self._looked_at = False
         self._reported: set[TopicPlan] = set()
 
-    def replace(self, refused: Mapping[str, TargetRefused], still: Collection[str]) -> None:
-        """Set all refusals of a refresh; close incidents about topics other than `still`."""
+    def replace(
+        self,
+        refused: Mapping[str, TargetRefused],
+        still: Collection[str],
+        tried: Collection[str] = (),
+    ) -> None:
+        """Set all refusals of a refresh; close incidents about topics other than `still`: those
+        that stood, and those that it `tried` for the first time."""
         self._tell(refused)
-        if self._still is None or (self._still | self.topics.keys()) - set(still):
-            # an earlier process may have reported some
-            self._incidents.close_except(self._flow, _KIND, still)
+        stood = {*(self._still or ()), *self.topics, *set(tried).difference(self._tried)}
+        self._close(stood.difference(still))
         self._still = set(still)
+        self._close_others(still)
+        self._tried.update(tried)
         self.topics = dict(sorted(refused.items()))
+
+    def flow_ends(self, denied: Collection[str]) -> None:
+        """Close what nothing tries any more; `denied` topics stand for another reason."""
+        if self._still is not None:
+            self._close_others({*denied, *self._still, *self.topics})
+
+    def _close_others(self, still: Collection[str]) -> None:
+        """Close incidents of an earlier process about topics that nothing has tried."""
+        if self.caught_up and not self._looked_at:
+            self._incidents.close_except(self._flow, _KIND, still)
+            self._looked_at = True
+
+    def _close(self, over: Collection[str]) -> None:
+        if over:
+            about = (self._flow, _KIND)
+            self._incidents.close(lambda key: key[:2] == about and key.topic in over)
 
     def add(self, refused: Mapping[str, TargetRefused], made: Collection[str] = ()) -> None:
         """Add refusals since the last refresh; topics that were `made` are refused no more."""
         self._tell(refused)
         over = self.topics.keys() & {*made}
-        if over:
-            about = (self._flow, _KIND)
-            self._incidents.close(lambda key: key[:2] == about and key.topic in over)
+        self._close(over)
         known = {topic: error for topic, error in self.topics.items() if topic not in over}
         self.topics = dict(sorted({**known, **refused}.items()))
 

@@ -224,6 +224,8 @@ class FlowWorker:
                     # any completed poll counts, even one with nothing to produce
                     self._event_log.incidents.close_kinds([self.flow.name], TRANSIENT_KINDS)
                     reported = True
+                if report is None:
+                    self.targets.caught_up()
                 last = self.thread.stopping.is_set() or (ended and report is None)
                 if wanted or last:
                     self._snapshots.take(

@@ -131,7 +131,9 @@ def denied(size: int) -> Callable[[], object]:
 
 
 def unmade(size: int) -> Callable[[], object]:
-    incidents: Any = SimpleNamespace(open_all=lambda *_: None, close_except=lambda *_: None)
+    incidents: Any = SimpleNamespace(
+        open_all=lambda *_: None, close=lambda *_: None, close_except=lambda *_: None
+    )
     topics = UnmadeTopics(FLOW, incidents)
     errors = {topic: TargetRefused("no", topic=topic, reason="R") for topic in names(size)}
     return lambda: (topics.add(errors), topics.replace({}, ()))
@@ -302,6 +304,7 @@ class Control:
         event_log.incidents = SimpleNamespace(
             other_logs=lambda *_: OtherLogs("east", frozenset(), {}),
             open_all=lambda *_: None,
+            close=lambda *_: None,
             close_except=lambda *_: None,
             settle_all=lambda *_: None,
         )

@@ -73,8 +73,11 @@ class World:
 
     # As Incidents.
 
-    def close_except(self, *_: object) -> None:
+    def close(self, _over: object) -> None:
         """Nothing of what other kinds say is kept."""
+
+    def close_except(self, *_: object) -> None:
+        """Nor here."""
 
     def open_all(self, flow: str, kind: str, errors: Sequence[Any]) -> None:
         """Told, and open until an operator decides."""

@@ -81,11 +81,14 @@ class Side:
         self.source, self.target = MemoryCluster("east"), MemoryCluster("west")
         self.log = EventLog(self.lake)
         self.log.states.note("east", {"orders": TopicState(1, 1)})
-        connections = Connections(topology, {"east": self.source, "west": self.target})
-        self.topics = TargetTopics(
-            topology.flow(FLOW), Deployment(self.lake, connections, self.log)
-        )
+        self.flow = topology.flow(FLOW)
+        self.connections = Connections(topology, {"east": self.source, "west": self.target})
+        self.topics = self.process()
         self.refuse()
+
+    def process(self) -> TargetTopics:
+        """The topics of a process that begins."""
+        return TargetTopics(self.flow, Deployment(self.lake, self.connections, EventLog(self.lake)))
 
     def refuse(self) -> None:
         no = TargetRefused("a policy forbids it", topic="east.orders", reason="POLICY_VIOLATION")
@@ -129,6 +132,41 @@ def test_a_staged_topic_that_is_gone_at_the_source_waits_until_it_is_made(
     assert not side.topics.closed() and side.told == [CAME_THROUGH]
     side.topics.ensure([STAGED])
     assert side.refresh(True) == 0 and side.told == [CAME_THROUGH]
+
+
+def refused_before(side: Side) -> None:
+    """A process was refused the topic of staged records, and ended; another one begins."""
+    side.refresh(True)
+    with pytest.raises(TopicsUnmade):
+        side.topics.ensure([STAGED])
+    side.topics = side.process()
+    side.refresh(True)
+    assert side.told == [None], "nothing has tried it"
+
+
+def test_what_an_earlier_process_was_refused_stands_until_it_is_tried(side: Side) -> None:
+    """The first refresh of the next process called it over, and its first batch opened it anew."""
+    refused_before(side)
+    with pytest.raises(TopicsUnmade):
+        side.topics.ensure([STAGED])
+    side.topics.caught_up()
+    side.refresh(False)
+    side.topics.flow_ends()
+    assert side.topics.closed().keys() == {"orders"} and side.told == [None]
+    del side.target.refuses["east.orders"]
+    side.refresh(False)
+    assert side.told == [CAME_THROUGH]
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_what_an_earlier_process_was_refused_is_over_where_nothing_needs_it(
+    side: Side, ends: bool
+) -> None:
+    """By then the flow has come to the end of the stage."""
+    refused_before(side)
+    side.topics.caught_up()
+    side.topics.flow_ends() if ends else side.refresh(False)
+    assert side.told == [CAME_THROUGH]
 
 
 def test_a_staged_topic_that_is_there_again_is_one_of_the_source(side: Side) -> None:

@@ -101,7 +101,9 @@ def test_topics(tmp_path: Path, notes: bool) -> None:
     clusters: Any = {"east": MemoryCluster("east", {"t": [0], "u": [0, 0], "v": [0]})}
     connections = Connections(topology, clusters | {"west": target})
     log: Any = Lake()
-    log.incidents = SimpleNamespace(open_all=lambda *_: None, close_except=lambda *_: None)
+    log.incidents = SimpleNamespace(
+        open_all=lambda *_: None, close=lambda *_: None, close_except=lambda *_: None
+    )
     log.states = SimpleNamespace(note_acls=lambda *_: None)
     answers = ("target_generations_of", "target_decisions", "mapped_targets")
     lake = MemoryLake(dict.fromkeys(answers, ()))
