@@ -61,11 +61,13 @@ class Incident(NamedTuple):
 
 
 class WaitingPartition(NamedTuple):
-    """A partition that waits for a decision, with the last source offset of its incident."""
+    """A partition that waits for a decision, with the last source offset of its incident, and the
+    target topic and generation that this is about, as `LivingMirror.is_of` compares them."""
 
     key: IncidentKey
     place: PartitionGeneration
     last_offset: int
+    about: NotedMirror
 
 
 class Incidents:
@@ -199,7 +201,8 @@ class Incidents:
                 place = PartitionGeneration.from_row(row)
                 mirror = NotedMirror(row["noted_topic"], row["target_generation"])
                 key = IncidentKey(flow, row["kind"], *place, mirror)
-                waiting.append(WaitingPartition(key, place, row["last_offset"]))
+                about = mirror._replace(target_topic=row["target_topic"])
+                waiting.append(WaitingPartition(key, place, row["last_offset"], about))
         return waiting
 
     def decided(self, flow: str, mirror: Callable[[str], LivingMirror]) -> Decided:

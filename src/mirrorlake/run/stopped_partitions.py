@@ -128,12 +128,15 @@ class StoppedPartitions:
             self._lost_under_way(lost)
 
     def parked(self, places: Sequence[PartitionGeneration]) -> None:
-        """Settle the open refusals of partitions that now go on behind refused records."""
+        """Settle the open refusals of partitions that now go on behind refused records: those of
+        the mirrors that the flow has now."""
         parked, kind = frozenset(places), TargetRefused.incident_kind
         over = [
             refusal
             for refusal in self._incidents.refused(self._flow)
-            if refusal.key.kind == kind and refusal.place in parked
+            if refusal.key.kind == kind
+            and refusal.place in parked
+            and self._targets.mirror(refusal.place.topic).is_of(refusal.about._asdict())
         ]
         self._incidents.settle_all((refusal.key for refusal in over), PARK)
         for refusal in over:

@@ -125,7 +125,11 @@ class Lake(MemoryLake):
 def stopped(size: int, kind: str = "target_refused") -> tuple[StoppedPartitions, Any]:
     lake = Lake(size, kind)
     targets: Any = SimpleNamespace(
-        remote_topic=str.upper, check=lambda: None, closed=dict, deny=list
+        remote_topic=str.upper,
+        check=lambda: None,
+        closed=dict,
+        deny=list,
+        mirror=lambda _topic: LivingMirror(None, None),
     )
     waits = StoppedPartitions(
         "f",

@@ -178,7 +178,12 @@ def _refused(*keys: TopicAndPartition) -> list[TargetRefused]:
 def test_what_a_target_refuses(lake: Lake, commits: Callable[[Callable[[], object]], int]) -> None:
     """Told, gone on behind, parked, stopped by an operator and let go on."""
     asked: list[int] = []
-    targets = SimpleNamespace(check=lambda: asked.append(1), closed=dict, remote_topic=str)
+    targets = SimpleNamespace(
+        check=lambda: asked.append(1),
+        closed=dict,
+        remote_topic=str,
+        mirror=lambda _topic: LivingMirror(None, 0),
+    )
     stopped = StoppedPartitions(
         "east->west",
         lake,

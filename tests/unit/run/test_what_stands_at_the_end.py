@@ -42,7 +42,9 @@ class Bench:
 
     def begin(self) -> None:
         """As a process does that knows of nothing that was refused before."""
-        targets: Any = SimpleNamespace(check=lambda: None, closed=dict, remote_topic=str)
+        targets: Any = SimpleNamespace(
+            check=lambda: None, closed=dict, remote_topic=str, mirror=lambda _topic: NOW
+        )
         self.stopped = StoppedPartitions(
             FLOW,
             self.deployment.lake,
@@ -160,6 +162,19 @@ def test_what_was_stopped_of_another_mirror_stays_stopped(
     assert bench.open_ones == []
     assert bench.stopped_in(before) == {PartitionGeneration(*FIRST, 0)}
     assert bench.stopped_in(NOW) == frozenset()
+
+
+@pytest.mark.parametrize("before", [BEFORE, LivingMirror("east.orders", 1)])
+def test_what_waits_of_another_mirror_is_not_parked(tmp_path: Path, before: LivingMirror) -> None:
+    """The flow would go on behind it in that mirror, too, and no operator had chosen so."""
+    bench = Bench(tmp_path, ())
+    bench.refused(FIRST, mirror=before)
+    bench.begin()
+    bench.refused(FIRST, mirror=NOW)
+    bench.stopped.parked([PartitionGeneration(*FIRST, 0)])
+    assert bench.open_ones == [(0, 5, before.name)] and bench.ends_with is None
+    incidents = bench.deployment.event_log.incidents
+    assert incidents.decided(FLOW, lambda _topic: before).parked == {}
 
 
 def test_a_flow_that_begins_anew_goes_by_what_was_decided(bench: Bench) -> None:
