@@ -79,6 +79,7 @@ def incident(kind: str = "target_refused", **more: object) -> dict[str, Any]:
         "detail": "too large",
         "resolved_at": None,
         "resolution": None,
+        "is_of_mirror": True,
         **place,
         **more,
     }

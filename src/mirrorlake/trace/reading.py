@@ -138,7 +138,8 @@ def _batches(lake: Reader, facts: Facts) -> dict[str, Any]:
 def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
     """The partition's incidents, the flow's changes and pauses between writing and producing."""
     flow, topic, partition, _ = facts.place
-    target = (facts.mapped or facts.newest or {}).get("target_topic") or topic
+    mirror = (facts.mapped or facts.newest or {}).get("target_topic")
+    target = mirror or topic
     until = facts.produced_at or facts.now
     landed = facts.landed_at or facts.now
     since = max(facts.written_at or landed - _LOOK_BACK, landed - _LOOK_BACK)
@@ -149,7 +150,12 @@ def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
         "incidents": [
             row
             for row in lake.query_rows(
-                "trace_incidents", flow=flow, topic=topic, target_topic=target, partition=partition
+                "trace_incidents",
+                flow=flow,
+                topic=topic,
+                target_topic=target,
+                mirror=mirror,
+                partition=partition,
             )
             if facts.record is None
             or row["first_offset"] is None

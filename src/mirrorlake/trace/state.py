@@ -98,7 +98,7 @@ def _staged(facts: Facts) -> State:
     for incident in facts.incidents:
         choice = incident["resolution"]
         detail = _GIVEN_UP.get((incident["kind"], choice))
-        if detail is not None and covers(incident, offset):
+        if detail is not None and covers(incident, offset) and incident["is_of_mirror"]:
             how = f"and it was given up (`resolve --choice {choice}`): it stays in `records`"
             return State("given_up", False, f"{detail}, {how}")
     if (state := _left_behind(offset, facts.passed or {})) is not None:
@@ -150,7 +150,11 @@ def _parked(parked: FactRow) -> State:
 def _waiting(facts: Facts, kinds: frozenset[str], reached: str) -> State:
     """The state of a record that is not at the target yet: what it waits for."""
     offset = facts.place.offset
-    holding = [incident for incident in facts.incidents if holds(incident, offset, kinds)]
+    holding = [
+        incident
+        for incident in facts.incidents
+        if holds(incident, offset, kinds) and incident["is_of_mirror"]
+    ]
     opened = [incident for incident in holding if incident["resolved_at"] is None]
     named = [incident for incident in opened if covers(incident, offset)]
     if named and named[-1]["kind"] == "target_refused":

@@ -68,6 +68,30 @@ def test_a_topic_that_an_operator_stopped_is_so_until_it_is_made_again(
     assert [row["state"] for row in lake.ask_table("partition_status")] == [state]
 
 
+@pytest.mark.parametrize(
+    ("mirror", "state"),
+    [
+        ({}, "stopped"),
+        ({"target_topic": "east.orders", "target_generation": 1}, "stopped"),
+        ({"target_topic": "east.orders", "target_generation": 0}, "at the end"),
+        ({"target_topic": "orders", "target_generation": 0}, "at the end"),
+    ],
+)
+def test_a_partition_is_stopped_by_what_was_chosen_of_its_mirror_of_now(
+    tmp_path: Path, mirror: dict[str, object], state: str
+) -> None:
+    """The topic was made again at the target, or the flow had another policy then."""
+    lake = a_lake(tmp_path)
+    append(lake, "positions", [sample(5, 100, 100)])
+    decided = {"resolved_at": ago(5), "resolution": "stop", **mirror}
+    incident(lake, "target_refused", topic="orders", partition=0, **decided)
+    row = {"flow": FLOW, "topic": "orders", "target_topic": "east.orders", "topic_id": "x"}
+    row |= {"started_at": ago(90), "begins": "stage"}
+    generations = [{**row, "target_generation": number} for number in (0, 1)]
+    lake.append("target_generations", rows_of("target_generations", generations))
+    assert [row["state"] for row in lake.ask_table("partition_status")] == [state]
+
+
 @pytest.mark.parametrize("kind", ["acls_left", "control_configs"])
 def test_what_stops_nothing_stops_no_partition(tmp_path: Path, kind: str) -> None:
     lake = a_lake(tmp_path)

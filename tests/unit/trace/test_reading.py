@@ -300,6 +300,27 @@ def test_what_the_file_says_now_holds_it(
     assert (code, json.loads(text)["state"]) == (1, state)
 
 
+@pytest.mark.parametrize(
+    ("mirror", "stops"),
+    [
+        ({}, True),
+        ({"target_topic": "east.orders", "target_generation": 1}, True),
+        ({"target_topic": "east.orders", "target_generation": 0}, False),
+        ({"target_topic": "orders", "target_generation": 0}, False),
+    ],
+)
+def test_what_was_stopped_of_another_mirror_stops_nothing_now(
+    tmp_path: Path, mirror: dict[str, object], stops: bool
+) -> None:
+    """The flow had it under another policy, or its topic was made again."""
+    stopped = {**TABLES["incidents"][0], "resolution": "stop", "resolved_at": ago(170), **mirror}
+    generations = [{**TARGET, "target_generation": number} for number in (0, 1)]
+    tables = {**TABLES, "incidents": [stopped], "target_generations": generations}
+    flow = mirrorlake.open(path=make(tmp_path, tables)).flows[FLOW]
+    answer = flow.trace("orders", 0, 18)
+    assert (answer.state == "stopped") is stops and len(answer.incidents) == 1
+
+
 def test_a_parked_record(tmp_path: Path) -> None:
     parked = [parked_row(offset, ago(170)) for offset in (12, 18)]
     flow = mirrorlake.open(

@@ -77,6 +77,19 @@ def test_a_record_that_is_at_the_target() -> None:
             True,
             "was stopped",
         ),
+        *(
+            (
+                replace(STAGED, incidents=[incident(is_of_mirror=False, **decided)]),
+                "waiting",
+                False,
+                "the flow is running",
+            )
+            for decided in (
+                {},
+                {"resolution": "skip", "resolved_at": ago(9)},
+                {"resolution": "stop", "resolved_at": ago(9)},
+            )
+        ),
         (
             replace(STAGED, incidents=[incident("cluster_unreachable", first_offset=None)]),
             "blocked",

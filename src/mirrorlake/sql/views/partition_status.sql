@@ -57,6 +57,10 @@ stopped AS (
   WHERE incidents.topic IS NOT NULL AND incidents.partition IS NOT NULL
     AND (incidents.resolved_at IS NULL OR incidents.resolution = 'stop'
       AND coalesce(incidents.target_topic = lag.target_topic, true) AND NOT EXISTS (
+    SELECT 1 FROM target_generations AS target
+    WHERE target.flow = incidents.flow AND target.topic = incidents.topic
+      AND target.target_topic = coalesce(incidents.target_topic, target.target_topic)
+      AND target.target_generation > incidents.target_generation) AND NOT EXISTS (
     SELECT 1 FROM generations
     WHERE source_cluster = split(incidents.flow, '->')[0] AND generations.topic = incidents.topic
       AND (generations.partition IS NULL OR generations.partition = incidents.partition)
