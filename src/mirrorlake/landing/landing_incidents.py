@@ -180,10 +180,11 @@ def lost(alias: str, flow: str, loss: Loss) -> SourceDataLost:
 
 
 def given_up(alias: str, loss: Loss) -> SourceDataLost:
-    """The error of what was lost since an operator chose to go on with what is there."""
+    """The error of what was lost until landing went on, as an operator chose, with what is
+    there."""
     return _error(
         f"offsets {loss.first} to {loss.last} of {loss.topic}-{loss.partition} were gone at "
-        f"cluster {alias} too when landing went on behind the loss that was accepted",
+        f"cluster {alias} too when landing went on with what is there, as was decided",
         loss,
     )
 

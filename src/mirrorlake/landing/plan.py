@@ -110,7 +110,13 @@ class LandingPlanner:
         rewound = self._rewound(log, positions, current, decisions)
         begins = self._begins(current)
         result = compare_source(
-            log, positions, decisions=decisions, seen=seen, rewound=rewound, begins=begins
+            log,
+            positions,
+            decisions=decisions,
+            seen=seen,
+            rewound=rewound,
+            begins=begins,
+            made_again={key for key in log if current.generation(key)},
         )
         self._rewinds.note({key: log[key].epoch for key in result.starts})
         losses = (*remade, *_in_generations(result.losses, current))

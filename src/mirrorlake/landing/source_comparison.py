@@ -163,6 +163,7 @@ def compare_source(
     seen: Mapping[TopicAndPartition, int],
     rewound: Mapping[TopicAndPartition, int],
     begins: Mapping[TopicAndPartition, int],
+    made_again: Collection[TopicAndPartition] = (),
 ) -> SourceComparison:
     """Compare the source's content with what was landed, partition by partition.
 
@@ -176,6 +177,8 @@ def compare_source(
         begins: the first offsets of partitions without a position, if not the starts of their logs:
             offsets below were not asked for, and a loss from there on is one.
         rewound: the offset from which on a partition's log differs from what is staged.
+        made_again: partitions of topics that were made again: if nothing of one was landed yet,
+            what its log has lost already is given up by the decision to go on with it.
     """
     accepted = accepted_starts(decisions)
     topics, partitions = blocked(decisions)
@@ -188,15 +191,17 @@ def compare_source(
             continue
         begin = 0 if key in positions else min(begins.get(key, 0), ends.end)
         known = [place[key] for place in (positions, seen) if key in place] + [begin] * (begin > 0)
-        owed = max([*known, accepted.get(key, 0)]) if known or key in accepted else ends.start
+        is_ours = known or key in accepted or key in made_again
+        owed = max([*known, accepted.get(key, 0)]) if is_ours else ends.start
         if key in rewound:
             losses.append(Loss("source_rewound", *key, rewound[key], positions[key] - 1))
             waiting.add(key)
             continue
         if ends.start > owed:
             loss = Loss("source_truncated", *key, owed, ends.start - 1)
-            # Nothing was landed since the loss that was accepted: the same loss has grown.
-            if key in accepted and accepted[key] > max(known, default=-1):
+            # Nothing was landed since the loss that was accepted, or since the decision about a
+            # topic that was made again: the same loss has grown.
+            if not known or accepted.get(key, -1) > max(known):
                 given_up.append(loss)
             else:
                 losses.append(loss)

@@ -32,7 +32,9 @@ _OLDER = {
 #: The choices for each kind of incident, with their meaning. Others can only be acknowledged.
 CHOICES: Mapping[str, Mapping[str, str]] = {
     "topic_recreated": {
-        "new-generation": "mirror the new topic from its start, behind the records of the old one",
+        "new-generation": (
+            "mirror the new topic, from where its log begins now, behind the records of the old one"
+        ),
         "stop": "stop mirroring the topic",
     },
     "source_truncated": {

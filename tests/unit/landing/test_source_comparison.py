@@ -31,6 +31,7 @@ def compared(
     seen: Mapping[TopicAndPartition, int] | None = None,
     rewound: Mapping[TopicAndPartition, int] | None = None,
     begins: Mapping[TopicAndPartition, int] | None = None,
+    made_again: Collection[TopicAndPartition] = (),
 ) -> SourceComparison:
     """A comparison of logs that begin at `starts` and end at 1,000."""
     return compare_source(
@@ -40,6 +41,7 @@ def compared(
         seen=seen or {},
         rewound=rewound or {},
         begins=begins or {},
+        made_again=made_again,
     )
 
 
@@ -109,6 +111,21 @@ def test_a_topic_made_again_is_told_once_and_goes_on_when_a_new_generation_has_b
     ) == (Loss("topic_recreated", "t", generation=1),)
     assert compared({T0: 9}, {T0: 0}, decided).starts == {T0: 9}
     assert compared({T0: 9}, {T0: 0}, (remade(resolution="stop"),)).waiting == {T0}
+
+
+def test_what_a_topic_that_was_made_again_has_lost_by_the_decision_is_given_up() -> None:
+    """Its retention goes on while it waits, and nothing named what that took."""
+    lost = compared({}, {T0: 60, T1: 0}, made_again=(T0, T1))
+    assert lost.starts == {T0: 60, T1: 0} and not (lost.losses or lost.waiting)
+    assert lost.given_up == (Loss("source_truncated", "t", 0, 0, 59),)
+    told = (cut(59, resolution="continue"),)
+    assert not compared({}, {T0: 60}, told, made_again=(T0,)).given_up, "once"
+    grown = compared({}, {T0: 70}, told, made_again=(T0,))
+    assert grown.given_up == (Loss("source_truncated", "t", 0, 60, 69),)
+    landed = compared({T0: 65}, {T0: 70}, told, made_again=(T0,))
+    assert landed.losses == (Loss("source_truncated", "t", 0, 65, 69),)
+    asked = compared({}, {T0: 40}, begins={T0: 60}, made_again=(T0,))
+    assert not (asked.losses or asked.given_up), "what lies before was not asked for"
 
 
 def test_what_was_gone_before_it_was_landed_is_told_with_its_offsets() -> None:
