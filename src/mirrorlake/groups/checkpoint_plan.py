@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 from mirrorlake.config.flow import Flow
 from mirrorlake.naming.at_target import is_own_group
 from mirrorlake.naming.selection import matches_any
-from mirrorlake.offsets.positions import Committed, InGeneration, TopicAndPartition, Translated
+from mirrorlake.offsets.positions import (
+    Committed,
+    InGeneration,
+    TopicAndPartition,
+    TopicPartitionOffset,
+    Translated,
+)
 
 #: (group, topic, partition).
 GroupPartition = tuple[str, str, int]
@@ -71,6 +77,11 @@ class Checkpoint(InGeneration):
     def group_partition(self) -> GroupPartition:
         """The key of the newest row."""
         return self.group_id, self.topic, self.partition
+
+    @property
+    def source(self) -> TopicPartitionOffset:
+        """The position at the source."""
+        return self.topic, self.partition, self.source_position
 
     @property
     def target(self) -> TopicAndPartition:

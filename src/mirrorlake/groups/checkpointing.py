@@ -103,7 +103,8 @@ class Checkpointing:
         reported = self._source.positions(groups)
         changed = self._changed(reported)
         self._newest.write(changed, read_at)
-        self._passed_over.seen()
+        # groups that were not reported are translated once they are
+        self._passed_over.seen(but=self._newest.places_of(reported.errors))
         failpoints.reached("checkpointed")
         self._publish(changed)
         self._left_out.note(listing)

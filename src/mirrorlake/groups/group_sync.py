@@ -129,10 +129,13 @@ class GroupSync:
         return _Decisions(groups, errors, rows, moves)
 
     def _that_may_move(self) -> "_Movable":
+        """The checkpoints by which groups may be moved: not those in logs of the source that other
+        ones have replaced, of which no operator has decided."""
         known, running = self._newest.known(), self._newest.running
         refused = {topic for topic in self._newest.topics if running.refuses(topic)}
-        if self._movable_by != (self._newest.revision, refused):
-            self._movable_by = self._newest.revision, refused
+        others = running.other_logs()
+        if self._movable_by != (self._newest.revision, refused, others):
+            self._movable_by = self._newest.revision, refused, others
             self._movable = _Movable(
                 [
                     checkpoint
@@ -140,6 +143,7 @@ class GroupSync:
                     if checkpoint.has_counterpart
                     and not checkpoint.is_gone
                     and checkpoint.topic not in refused
+                    and not others.have(checkpoint.source)
                 ]
             )
         return self._movable

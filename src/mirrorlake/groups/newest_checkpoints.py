@@ -97,6 +97,11 @@ class NewestCheckpoints:
         if self.running.losses() != losses:
             self._newest = None  # to read from the lake which rows lie behind lost records
 
+    def places_of(self, groups: Collection[str]) -> set[TopicAndPartition]:
+        """The partitions in which groups have checkpoints."""
+        known = self.known() if groups else {}
+        return {key[1:] for key in known if key[0] in groups}
+
     def generations(self, topics: Iterable[str]) -> dict[str, int]:
         """The target generation that each topic is produced to; topics without one are left out."""
         generations = {topic: self.running.target_generation(topic) for topic in set(topics)}

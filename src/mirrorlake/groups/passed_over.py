@@ -3,7 +3,7 @@
 has not read them misses them at the target."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from dataclasses import replace
 
 from mirrorlake.groups.running_flow import RunningFlow
@@ -57,9 +57,9 @@ class RunningPassedOver:
             self._passed, self._read_by = passed, revision
         return self._changed
 
-    def seen(self) -> None:
-        """What is translated from now on counts them all."""
-        self._changed = set()
+    def seen(self, but: Collection[TopicAndPartition] = ()) -> None:
+        """What is translated from now on counts them all, `but` for that of some partitions."""
+        self._changed = self._changed & {*but}
 
     def counted(
         self, translated: Mapping[TopicPartitionOffset, Translated]

@@ -35,6 +35,11 @@ class OtherLogs:
         first = self.since.get((topic, partition), offset)
         return f"{topic}-{partition}: {went_back(self.alias, first)}" if offset > first else None
 
+    def have(self, position: TopicPartitionOffset) -> bool:
+        """Whether a position at the source lies in one of them."""
+        topic, partition, offset = position
+        return topic in self.topics or offset > self.since.get((topic, partition), offset)
+
     def joined(self, others: "OtherLogs") -> "OtherLogs":
         """These and others of the same source."""
         first = {key: min(at, self.since.get(key, at)) for key, at in others.since.items()}

@@ -1,10 +1,15 @@
 """Records that a flow goes on without: a group that has not read them is told how many."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from mirrorlake.errors import ReplicationError
 from mirrorlake.groups.checkpoint_plan import trimmed_reason
 from mirrorlake.groups.passed_over import records_passed_over, with_passed_over
+from mirrorlake.kafka.groups import GroupPositions
 from mirrorlake.lake.decisions import FOUND_NONE, READ_AGAIN
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.translate import translate_all
@@ -120,6 +125,28 @@ def test_the_checkpoints_of_a_running_flow_count_them_even_of_a_group_that_does_
     )
     turn.running.passed += 1
     assert [one.reason for one in turn.groups.source.checkpoint()] == [None]
+
+
+def test_a_group_that_is_not_reported_counts_them_once_it_is(tmp_path: Path) -> None:
+    """Only the turn in which they changed translated positions anew, and its coordinator was away:
+    its checkpoint was called exact for as long as it stood there."""
+    turn = Turn(tmp_path, [("app", "orders", 0), ("other", "orders", 0)])
+    reported = turn.source.positions
+
+    def but_one(groups: Iterable[str]) -> GroupPositions:
+        some = reported(group for group in groups if group != "app")
+        return GroupPositions(some.positions, {"app": "its coordinator is away"})
+
+    turn.lake.answers["parked_waiting"] = [{**PLACE, "offset": 12}]
+    turn.running.passed += 1
+    turn.source.positions = but_one  # type: ignore[method-assign]
+    for _ in range(2):
+        with pytest.raises(ReplicationError, match="its coordinator is away"):
+            turn.groups.source.checkpoint()
+    turn.source.positions = reported  # type: ignore[method-assign]
+    rows = turn.groups.source.checkpoint()
+    assert [(row.group_id, row.reason) for row in rows] == [("app", trimmed_reason(1))]
+    assert turn.groups.source.checkpoint() == []
 
 
 def test_those_of_an_earlier_process_are_corrected_by_what_was_decided_since(

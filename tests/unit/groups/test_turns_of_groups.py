@@ -233,3 +233,19 @@ def test_where_the_map_ended_says_nothing_of_a_mirror_that_is_over(tmp_path: Pat
     turn.flow.over = {ALICE[1]}
     turn.groups.source.checkpoint()
     assert translator._ends.keys() == {BOB[1:]}
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_no_group_is_moved_by_a_checkpoint_in_a_log_that_another_one_has_replaced(
+    tmp_path: Path, again: bool
+) -> None:
+    """The topic was made again at the source, or its log went back in front of the position, after
+    the checkpoint was written: in the log of now the position is of other records."""
+    turn = Watching(tmp_path, ALICE, BOB)
+    if again:
+        turn.flow.again = {ALICE[1]}
+    else:
+        turn.flow.back = {ALICE[1:]: 9}
+    assert synced(turn) == [("bob", True, None)]
+    turn.flow.again, turn.flow.back = set(), {ALICE[1:]: 10}
+    assert synced(turn) == [("alice", True, None)]
