@@ -127,8 +127,9 @@ def _catch_up(deployment: Deployment, direction: Direction) -> list[Drained]:
     if opposite in topology.flows:
         back = topology.flow(opposite)
         shares = back.settings.policy == direction.flow.settings.policy == "identity"
-        # a flow that is switched off brings nothing back, and was never meant to
-        if back.settings.enabled and not back.paused and (direction.reverse or shares):
+        # a flow that is switched off brings nothing back, and was never meant to; one that is
+        # paused brings it later
+        if back.settings.enabled and (direction.reverse or shares):
             drained.append(_drained(deployment, back))
     return drained
 

@@ -41,12 +41,17 @@ def test_what_ends_a_drain_is_left(
 
 @pytest.mark.parametrize("policy", ["identity", "default"])
 @pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("rests", [{}, {"paused": True}, {"enabled": False}])
 def test_who_shares_names_with_it_is_brought_up_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str, reverse: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    policy: str,
+    reverse: bool,
+    rests: dict[str, bool],
 ) -> None:
     """Whether records of the goal lie in front of a position is known by the flow that brings them
-    to the origin."""
-    flows = dict.fromkeys((FLOW, "west->east"), {"policy": policy})
+    to the origin. What one has not brought that is paused is named by its drain."""
+    flows = {FLOW: {"policy": policy}, "west->east": {"policy": policy, **rests}}
     topology = load_topology(write_file(tmp_path, flows=flows))
     brought: list[str] = []
 
@@ -57,7 +62,7 @@ def test_who_shares_names_with_it_is_brought_up_too(
     monkeypatch.setattr(failover, "_drained", drained)
     deployment: Any = SimpleNamespace(connections=SimpleNamespace(topology=topology))
     told = failover._catch_up(deployment, Direction(topology.flow(FLOW), reverse))
-    both = reverse or policy == "identity"
+    both = (reverse or policy == "identity") and "enabled" not in rests
     assert brought == ([FLOW, "west->east"] if both else [FLOW])
     assert [one.flow for one in told] == brought
 
