@@ -62,11 +62,12 @@ ended = command.run(nb)
 # MAGIC
 # MAGIC Exit code 0: done, and healthy. 1: the replication needs attention, and the output says why.
 # MAGIC 2: it was not done, since an input is wrong, or a cluster or the lake cannot be used; the
-# MAGIC sentence says what to change.
+# MAGIC sentence says what to change. With 1 or 2 this cell fails, and with it a job that runs the
+# MAGIC page.
 
 # COMMAND ----------
 
-nb.display(ended)
+nb.display(command.checked(ended))
 
 # COMMAND ----------
 
@@ -93,4 +94,5 @@ nb.display(ended)
 # MAGIC ## Next
 # MAGIC
 # MAGIC - exit code 1: `command` is `resolve`, and each incident has its choices
-# MAGIC - a command of your own on a schedule: the job `mirrorlake command` (`docs/databricks.md`)
+# MAGIC - a command of your own on a schedule: the job `mirrorlake command` (`docs/databricks.md`), or
+# MAGIC   a job of this page

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import mirrorlake
-from mirrorlake import InputError, LakeError, Moves, OpenLake
+from mirrorlake import InputError, LakeError, Moves, OpenLake, ReplicationError
 from mirrorlake.config.tracking import Tracking
 from mirrorlake.library.internals import Internals
 from mirrorlake.notebook import capacity, latency, open_notebook, translation
@@ -223,15 +223,16 @@ def test_03_finds_the_records_of_a_key(place: Path, run: Run) -> None:
         run("03_translate_offsets", "topic=orders", "key=nobody")
 
 
-def test_08_command(place: Path, run: Run) -> None:
+def test_08_command(place: Path, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    """One that does not end well fails the run of the page, as it fails the bundle's job."""
     query = "'SELECT flow FROM incidents' --json"
     said = run("08_command", "command=sql", f"arguments={query}")
     assert f'"{FLOW}"' in said and "exit code 0" in said
-    said = run("08_command", "command=divergence", f"arguments=--flow {FLOW}")
-    assert "only in the lake" in said and "exit code 1, the replication needs attention" in said
-    assert "there is no flow west->east" in run(
-        "08_command", "command=plan", "arguments=--flow west->east"
-    )
+    with pytest.raises(ReplicationError, match="exit code 1, the replication needs attention"):
+        run("08_command", "command=divergence", f"arguments=--flow {FLOW}")
+    assert "only in the lake" in capsys.readouterr().out
+    with pytest.raises(InputError, match="exit code 2, .* there is no flow west->east"):
+        run("08_command", "command=plan", "arguments=--flow west->east")
 
 
 def test_04_failover_drill(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
