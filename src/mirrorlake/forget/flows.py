@@ -13,6 +13,7 @@ from mirrorlake.forget.still_needed import FlowPositions, known_position
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.committed import committed_by
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.forgotten import resends_from
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.table_upkeep import flow_floors
@@ -30,8 +31,8 @@ logger = logging.getLogger(__name__)
 
 class SourceFlows:
     """The flows that read from a source cluster: those of the topology file, others that have rows
-    in the map or were about to write records that get some, and replays and restores that have
-    begun and not ended."""
+    in the map or were about to write records that get some, and `resends`, the replays and restores
+    that have begun and not ended."""
 
     def __init__(self, deployment: Deployment, alias: str, topics: Collection[str]) -> None:
         lake, connections = deployment.lake, deployment.connections
@@ -51,15 +52,12 @@ class SourceFlows:
             for row in lake.ask_table("target_generations")
             if row["flow"].partition("->")[0] == alias and row["topic"] in topics
         }
-        begun = (row["flow"] for row in lake.ask("resends_begun"))
-        self._resends = [
-            name for name in begun if name.partition("->")[0].rpartition(":")[2] == alias
-        ]
+        self.resends = resends_from(lake, alias)
 
     def by_their_maps(self) -> list[FlowPositions]:
         """The positions by the tables alone: enough if nothing lies behind the end of a map."""
         names = self._file.keys() | self._mapped.keys() | self._noted
-        return [self._known(name, None) for name in (*sorted(names), *self._resends)]
+        return [self._known(name, None) for name in (*sorted(names), *self.resends)]
 
     def held(
         self, names: Iterable[str], stack: ExitStack, waits: dict[str, str]
@@ -71,7 +69,7 @@ class SourceFlows:
         for name in names:
             committed = None
             try:
-                if name in self._resends:
+                if name in self.resends:
                     waits[name] = "it has begun and not ended"
                 else:
                     committed = self._alone(name, stack)
@@ -95,7 +93,7 @@ class SourceFlows:
         # Noted before the first record goes there: a running process may produce topics that the
         # file no longer selects.
         mirrors += [topic for topic in noted_targets(self._lake, name)[1] if topic in self._topics]
-        if name in self._resends:
+        if name in self.resends:
             mirrors = list(self._topics)
         return FlowPositions(name, flow_floors(self._lake, name, target), committed, mirrors)
 

@@ -1,15 +1,16 @@
 """`mirrorlake forget`: deletes staged records by a predicate, while the map stays exact.
 
-The order: note the offsets, delete the records, note that it is done. If a process dies in between,
-the next call or `maintain` does the rest; no flow needs these records meanwhile, since flows leave
-out noted offsets from their next start on. The predicate is written nowhere, since one that picks a
+The order: note the offsets, look whether a replay or restore has begun meanwhile, delete the
+records, note that it is done. If a process dies in between, the next call or `maintain` does the
+rest; no flow needs these records meanwhile, since flows leave out noted offsets from their next
+start on. The predicate is written nowhere, since one that picks a
 person's records may itself be personal data: neither in the tables nor in Delta's log, where the
 deleting statement names offsets.
 """
 
 import logging
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple, TypeVar
@@ -24,7 +25,7 @@ from mirrorlake.forget.related_topics import StagedTopic, is_about_content, topi
 from mirrorlake.forget.still_needed import FlowPositions, StillNeeded, still_needed
 from mirrorlake.lake.definitions import sql_text
 from mirrorlake.lake.deployment import Deployment
-from mirrorlake.lake.forgotten import finish, forgetting
+from mirrorlake.lake.forgotten import finish, forgetting, resends_from
 from mirrorlake.lake.reader import Frame, Frames, Reader
 from mirrorlake.lake.same_meaning import means_the_same
 from mirrorlake.lake.stage_index import StageFiles
@@ -64,8 +65,9 @@ def forget(
         predicate picks so many too (None: it cannot be evaluated there), "replays": names of
         replays whose predicates about these topics are in `changes`, "finished": records of
         earlier, killed calls, "deleted_at", "gone_after"}: the first `maintain` after `gone_after`
-        removes the files that still hold the records. The last two and the id are None if nothing
-        was deleted.
+        removes the files that still hold the records. The last two are None if nothing was
+        deleted, and so is the id unless something was noted: what a replay or restore may need that
+        began meanwhile is `waiting`, and goes once that has ended.
 
     Raises:
         InputError: the predicate cannot be run, or a topic is not staged.
@@ -225,9 +227,24 @@ def _forget(request: _Request, stage: StageFiles, held: ExitStack, finished: int
         document["forget_id"] = forget_id = uuid.uuid4().hex[:12]
         request.note(stood, forget_id)
         failpoints.reached("forget-noted")
-        finish(request.lake)
+        finish(request.lake, forget_id, request.flows.resends)
+        if any(row["forget_id"] == forget_id for row in request.lake.ask("forget_pending")):
+            return _kept(document, resends_from(request.lake, request.alias))
         document["deleted_at"] = datetime.now(timezone.utc)
     return document
+
+
+def _kept(document: Mapping[str, Any], going: Collection[str]) -> dict[str, Any]:
+    """The document of a call whose noted records stay for replays and restores that are going
+    on."""
+    topics = [
+        {**row, "records": 0, "files": 0, "waiting": row["waiting"] + row["records"]}
+        for row in document["topics"]
+    ]
+    counts = {name: sum(row[name] for row in topics) for name in ("records", "files", "waiting")}
+    why = "it began meanwhile: once it has ended, the next call or `maintain` deletes what waits"
+    waits = [*document["waits"], *({"flow": name, "why": why} for name in going)]
+    return {**document, **counts, "topics": topics, "waits": waits}
 
 
 def _snapshot(request: _Request, stage: StageFiles, flows: Sequence[FlowPositions]) -> _Snapshot:

@@ -2,7 +2,7 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 
@@ -56,9 +56,28 @@ def finish_calls(lake: Lake) -> int:
         return 0
 
 
-def finish(lake: Lake) -> int:
-    """Delete what was noted, also by killed calls; returns how many records. Hold `forgetting`."""
-    left = lake.ask("forget_pending")
+def resends_from(lake: Lake, source_cluster: str) -> list[str]:
+    """The replays and restores of a cluster's landed records that have begun and not ended."""
+    begun = (row["flow"] for row in lake.ask("resends_begun"))
+    return [name for name in begun if name.partition("->")[0].rpartition(":")[2] == source_cluster]
+
+
+def finish(lake: Lake, forget_id: str = "", considered: Collection[str] = ()) -> int:
+    """Delete what was noted, also by killed calls; returns how many records that were. The caller
+    must hold `forgetting`.
+
+    Replays and restores note that they begin, and then look at what to leave out. One that began
+    before the note may not leave it out, so the records stay until it has ended, except for what
+    the call `forget_id` noted where it is `considered` there.
+    """
+    left = []
+    for row in lake.ask("forget_pending"):
+        known = considered if row["forget_id"] == forget_id else ()
+        going = [name for name in resends_from(lake, row["source_cluster"]) if name not in known]
+        if going:
+            logger.info("what %s noted stays until %s has ended", row["forget_id"], going[0])
+        else:
+            left.append(row)
     for row in left:
         where = {
             name: row[name] for name in ("forget_id", "source_cluster", "topic", "first", "last")

@@ -17,10 +17,10 @@ class Forgotten(Answer):
     Attributes:
         source: the source cluster of the records.
         dry_run: nothing was deleted.
-        forget_id: its id in `changes` and `forgotten`; None if nothing was deleted.
+        forget_id: its id in `changes` and `forgotten`; None if nothing was noted.
         records: how many were deleted.
         files: how many files of the stage held them.
-        waiting: how many more records match that a flow still needs.
+        waiting: how many more records match that a flow, replay or restore still needs.
         topics: the same counts by topic.
         waits: which flow needs the waiting records, and why.
         elsewhere: other staged topics that may hold the same records, mirrored or under another

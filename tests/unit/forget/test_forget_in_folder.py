@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,7 +15,9 @@ from mirrorlake.forget import forget as forgetting
 from mirrorlake.forget.flows import SourceFlows
 from mirrorlake.forget.still_needed import FlowPositions
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.changes import Change
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.forgotten import finish_calls
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
@@ -228,10 +231,41 @@ def test_maintain_deletes_what_a_killed_call_had_noted(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(forgetting, "finish", lambda _lake: 0)
+        patched.setattr(forgetting, "finish", lambda *_: 0)
         patched.setattr(forgetting.failpoints, "reached", killed)
         with pytest.raises(KeyboardInterrupt):
             mirrorlake.open(file).forget("orders", "offset < 2")
     assert len(offsets(file)) == 60
     assert finish_calls(opened(no_session, file)[0]) == 2
+    assert offsets(file) == list(range(2, 60))
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["done", "killed"])
+def test_what_a_resend_may_need_that_begins_meanwhile_stays(
+    file: Path, monkeypatch: pytest.MonkeyPatch, is_killed: bool
+) -> None:
+    """It noted its beginning before the offsets were noted: it does not leave them out, and counts
+    what it has sent in the stage. Another one, of another cluster, needs none of them."""
+    lake, note = opened(no_session, file)[0], forgetting._Request.note
+    log, names = EventLog(lake), ("replay:1:east->west", "restore:1:west->east")
+
+    def late(self: Any, *args: Any) -> None:
+        for name in names:
+            log.record(name, [Change("replay", "again", after="{}", outcome="begun")])
+        note(self, *args)
+        if is_killed:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(forgetting._Request, "note", late)
+    if is_killed:
+        with pytest.raises(KeyboardInterrupt):
+            mirrorlake.open(file).forget("orders", "offset < 2")
+    else:
+        done = mirrorlake.open(file).forget("orders", "offset < 2")
+        assert (done.records, done.waiting, done.deleted_at) == (0, 2, None)
+        assert [row["flow"] for row in done.waits] == [names[0]]
+    assert finish_calls(lake) == 0
+    assert len(offsets(file)) == 60
+    log.record(names[0], [Change("replay", "again", after="records=2")])
+    assert finish_calls(lake) == 2
     assert offsets(file) == list(range(2, 60))
