@@ -77,6 +77,7 @@ def test_groups_that_its_settings_leave_out(
         "positions": 1,
         "left_out": [f"connect-{topic_name}"],
         "untold": [],
+        "unmatched": {},
     }
 
 

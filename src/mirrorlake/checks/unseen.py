@@ -1,5 +1,6 @@
-"""What a flow does not see, and operators might miss later: deletions cleaned away while it did not
-run, positions of groups that it leaves out, and groups that its source did not list. Pure."""
+"""What a flow does not see, and its operators might miss after a failover: deletions that were
+cleaned away while it did not run, positions of groups that it leaves out, patterns that match no
+group, and groups that its source did not list. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -49,6 +50,24 @@ def left_out_groups(flow: str, groups: Sequence[str]) -> Iterator[Problem]:
             sentence=f"flow {flow} leaves out {_named('group', names)}, with positions in topics "
             "that it mirrors: after a failover they find no position at the target",
             fix="let `groups` and `groups_exclude` select those that have to move",
+        )
+
+
+def unmatched_groups(flow: str, source: str, unmatched: Mapping[str, str]) -> Iterator[Problem]:
+    """Patterns of `groups` by which a flow moves no group of its source: a misspelt one looks like
+    one that works. Each has the name that is nearest to it, if there is one."""
+    if unmatched:
+        idle, near = next(iter(unmatched.items()))
+        others = f" (and {len(unmatched) - 1:,} others)" if len(unmatched) > 1 else ""
+        yield Problem(
+            "no-match",
+            "note",
+            (flow,),
+            idle,
+            sentence=f"groups of flow {flow} holds {idle!r}{others}, by which it moves no group "
+            f"that cluster {source} shows now",
+            fix=f"correct the pattern{f' (there is {near})' if near else ''}; a group that matches "
+            "it and comes later is moved then",
         )
 
 

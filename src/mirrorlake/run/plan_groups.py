@@ -1,12 +1,14 @@
 """The groups in a flow's plan: those that would get checkpoints, and those left out."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.groups.checkpoint_plan import leaves_out, selects_group
 from mirrorlake.groups.left_out import places_within
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.naming.selection import matches_any
 
 #: How many groups of each kind are asked for their positions: each takes a request.
 MOST_GROUPS = 200
@@ -23,11 +25,15 @@ class PlannedGroups:
         untold: why the source may have groups that are not counted or named: not all of its brokers
             listed theirs, or a group was not answered for. A selected one of the latter counts like
             the average of the others, if any was answered for.
+        unmatched: patterns of `groups` by which the flow selects no group of the source now, each
+            with the name of a group that is nearest to it, or an empty text; none if not all
+            brokers listed their groups. `.*` may match no group.
     """
 
     positions: int = 0
     left_out: tuple[str, ...] = ()
     untold: tuple[str, ...] = ()
+    unmatched: Mapping[str, str] = field(default_factory=dict)
 
 
 def planned_groups(
@@ -60,4 +66,15 @@ def planned_groups(
         round(found * len(selected) / max(1, len(answers))),
         tuple(group for group in others if group in places),
         (*listing.errors, *silent),
+        {} if listing.errors else _unmatched(settings.groups, selected, listed),
     )
+
+
+def _unmatched(
+    patterns: Collection[str], selected: Collection[str], listed: Collection[str]
+) -> dict[str, str]:
+    return {
+        pattern: next(iter(get_close_matches(pattern, listed, 1)), "")
+        for pattern in patterns
+        if pattern != ".*" and not any(matches_any((pattern,), group) for group in selected)
+    }

@@ -6,7 +6,12 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from mirrorlake.checks.problem import Problem
-from mirrorlake.checks.unseen import left_out_groups, missed_deletions, unlisted_groups
+from mirrorlake.checks.unseen import (
+    left_out_groups,
+    missed_deletions,
+    unlisted_groups,
+    unmatched_groups,
+)
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
@@ -61,6 +66,7 @@ def unseen_problems(
         )
         yield from missed_deletions(flow.name, away, {topic: kept[topic] for topic in new})
     yield from left_out_groups(flow.name, plan["groups"]["left_out"])
+    yield from unmatched_groups(flow.name, flow.source, plan["groups"]["unmatched"])
     yield from unlisted_groups(flow.name, flow.source, plan["groups"]["untold"])
 
 

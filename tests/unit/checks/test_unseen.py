@@ -1,6 +1,11 @@
 """Deletions and groups that a flow does not see are notes that name them."""
 
-from mirrorlake.checks.unseen import left_out_groups, missed_deletions, unlisted_groups
+from mirrorlake.checks.unseen import (
+    left_out_groups,
+    missed_deletions,
+    unlisted_groups,
+    unmatched_groups,
+)
 
 DAY, HOUR = 86_400_000, 3_600_000
 FLOW = "east->west"
@@ -27,6 +32,19 @@ def test_groups_are_named_and_many_are_counted() -> None:
     (many,) = left_out_groups(FLOW, ["d", "c", "b", "a"])
     assert "leaves out 4 groups, such as a, b, c, with" in many.sentence
     assert many.severity == "note" and many.subject == "a"
+
+
+def test_a_pattern_that_matches_no_group_is_noted_as_one_that_matches_no_topic() -> None:
+    assert list(unmatched_groups(FLOW, "east", {})) == []
+    (one,) = unmatched_groups(FLOW, "east", {"biling": "billing", "x.*": ""})
+    assert (one.rule, one.severity, one.subject) == ("no-match", "note", "biling")
+    assert one.sentence == (
+        "groups of flow east->west holds 'biling' (and 1 others), by which it moves no group that "
+        "cluster east shows now"
+    )
+    assert one.fix.startswith("correct the pattern (there is billing); a group")
+    (other,) = unmatched_groups(FLOW, "east", {"x.*": ""})
+    assert "'x.*', by" in other.sentence and "there is" not in other.fix
 
 
 def test_a_source_that_does_not_list_all_its_groups_is_a_note() -> None:

@@ -26,6 +26,7 @@ def found(
     topics: Iterable[str] = ("orders",),
     groups: Mapping[str, list[tuple[str, int]]] = POSITIONS,
     errors: tuple[str, ...] = (),
+    patterns: tuple[str, ...] = (".*",),
     **settings: Any,
 ) -> PlannedGroups:
     """What is planned of the groups of a source, one of which is not answered."""
@@ -39,7 +40,7 @@ def found(
         listing=lambda: Listing(dict.fromkeys(groups, "EMPTY"), errors), positions=positions
     )
     connections: Any = SimpleNamespace(groups=lambda _alias: admin)
-    flow: Any = SimpleNamespace(source="east", settings=Flow(**settings))
+    flow: Any = SimpleNamespace(source="east", settings=Flow(groups=patterns, **settings))
     return planned_groups(connections, flow, frozenset(topics))
 
 
@@ -86,3 +87,21 @@ def test_of_many_groups_some_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan_groups, "MOST_GROUPS", 3)
     many = {f"group-{number}": [("orders", 0), ("orders", 1)] for number in range(30)}
     assert found(groups=many).positions == 60
+
+
+@pytest.mark.parametrize(
+    ("settings", "unmatched"),
+    [
+        ({}, {}),
+        ({"patterns": ("billing", ".*")}, {}),
+        ({"patterns": ("biling", "x.*", "rep.*")}, {"biling": "billing", "x.*": ""}),
+        ({"patterns": ("connect-.*",)}, {"connect-.*": "connect-sink"}),
+        ({"patterns": ("biling",), "errors": ("broker 2: timed out",)}, {}),
+    ],
+    ids=["all", "all, too", "misspelt", "excluded", "not all brokers answered"],
+)
+def test_a_pattern_that_selects_no_group_is_named(
+    settings: dict[str, Any], unmatched: dict[str, str]
+) -> None:
+    """A misspelt one moved nothing at a failover, and no answer had it."""
+    assert found(**settings).unmatched == unmatched
