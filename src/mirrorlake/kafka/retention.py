@@ -29,6 +29,13 @@ def keeps_from(configs: TopicConfigs) -> int | None:
     return None if kept < 0 else now - kept
 
 
+def stamped_by_brokers(configs: TopicConfigs) -> bool:
+    """Whether a topic's brokers write their own time into records (KIP-32), so that a record's age
+    counts from when it was appended."""
+    value = configs.get("message.timestamp.type")
+    return value is not None and value.value == "LogAppendTime"
+
+
 def keeps_deletions_ms(configs: TopicConfigs) -> int:
     """How long a compacted topic keeps tombstones, ms."""
     value = configs.get("delete.retention.ms")

@@ -14,6 +14,7 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.targets import living_targets, target_decisions
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.produce.batch_report import BatchReport
@@ -25,6 +26,11 @@ from mirrorlake.resend.steps import PlannedResend, Steps
 from mirrorlake.resend.topics import made_again
 from mirrorlake.run.flow_spec import provenance_of
 
+#: Why parked records of a target topic that is gone, or was made again, are not sent.
+_STOPPED = "its mirroring was stopped by a decision: nothing sends them"
+_UNDECIDED = (
+    "the flow does not write to it until that is decided (mirrorlake resolve), and then goes on"
+)
 #: A parked record that was sent: topic, partition, generation, offset, target topic.
 SentRow = tuple[str, int, int, int, str]
 _SENT = "topic STRING, partition INT, generation INT, offset BIGINT, target_topic STRING"
@@ -102,12 +108,23 @@ class ParkedReplay:
         held = Counter(
             (row["topic"], row["target_topic"]) for row in self._waiting() if not row["lives"]
         )
+        stopped = self._stopped() if held else set()
         return [
             f"{topic}: {count:,} records stay parked, since topic {target} of cluster "
-            f"{self._asked.flow.target} was deleted, or made again, and the flow does not write to "
-            "it until that is decided (mirrorlake resolve), and then goes on"
+            f"{self._asked.flow.target} was deleted, or made again, and {why}"
             for (topic, target), count in sorted(held.items())
+            for why in [_STOPPED if topic in stopped else _UNDECIDED]
         ]
+
+    def _stopped(self) -> set[str]:
+        """The source topics whose target topic an operator has decided to stop."""
+        lake, flow = self._lake, self._asked.flow.name
+        numbers = {topic: one.generation for topic, one in living_targets(lake.now, flow).items()}
+        return {
+            decision.topic
+            for decision in target_decisions(lake, flow)
+            if decision.resolution == "stop" and decision.generation == numbers.get(decision.topic)
+        }
 
     def run(
         self, stop: threading.Event, rate: int | None, report: Callable[[BatchReport], None]

@@ -7,7 +7,7 @@ from mirrorlake.control.config_plan import ALWAYS
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_configs import Described, describe_topic_configs
-from mirrorlake.kafka.retention import keeps_from
+from mirrorlake.kafka.retention import keeps_from, stamped_by_brokers
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.event_log import EventLog
@@ -115,7 +115,10 @@ def check_kept(admin: ClusterAdmin, oldest: Mapping[str, int]) -> None:
                 "DESCRIBE_CONFIGS on it, or name a topic that is missing: it is made with "
                 "retention off"
             )
-        kept_from = keeps_from(described.configs.get(name, {}))
+        configs = described.configs.get(name, {})
+        if stamped_by_brokers(configs):  # retention.ms counts from when they are appended
+            configs = {key: value for key, value in configs.items() if key != "retention.ms"}
+        kept_from = keeps_from(configs)
         if kept_from is not None and oldest_ms < kept_from:
             raise InputError(
                 f"topic {name} of cluster {admin.alias} may delete the records again, since they "

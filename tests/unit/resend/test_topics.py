@@ -96,6 +96,9 @@ def test_what_is_no_target() -> None:
         ({"retention.ms": "-1", "retention.bytes": "9"}, 60_000, True),
         ({"retention.ms": "-1", "retention.bytes": "-1"}, 60_000, False),
         ({"retention.ms": "1000", "cleanup.policy": "compact"}, 60_000, False),
+        ({"retention.ms": "1000", "message.timestamp.type": "CreateTime"}, 60_000, True),
+        ({"retention.ms": "1000", "message.timestamp.type": "LogAppendTime"}, 60_000, False),
+        ({"retention.bytes": "9", "message.timestamp.type": "LogAppendTime"}, 60_000, True),
     ],
 )
 def test_a_topic_that_is_there_must_not_delete_what_it_gets(

@@ -65,6 +65,15 @@ class Scene:
         rows = [{**parked_row(offset, ago(60)), **of_topic} for offset in offsets]
         self.lake.append("parked", rows_of("parked", rows))
 
+    def lose(self, topic: str, **decided: object) -> None:
+        """Its target topic is gone; perhaps that is decided."""
+        target = {"flow": FLOW, "topic": topic, "target_topic": f"east.{topic}"}
+        began = {"topic_id": "id", "begins": "stage", "began": [0], "started_at": ago(90)}
+        generations = [{**target, **began, "target_generation": 0}]
+        self.lake.append("target_generations", rows_of("target_generations", generations))
+        found = {"kind": "target_recreated", "at": ago(30), "target_generation": 0, **decided}
+        self.lake.append("incidents", rows_of("incidents", [{**target, **found}]))
+
     def replay(self, topic: str | None = None, dry_run: bool = False) -> Resent:
         return self.resends.replay_parked(FLOW, topic, dry_run=dry_run, stop=threading.Event())
 
@@ -83,13 +92,7 @@ def test_what_waits_for_a_decision_is_named(scene: Scene) -> None:
     """The others are sent."""
     scene.park("orders", 0, 1)
     scene.park("payments", 2)
-    target = {"flow": FLOW, "topic": "orders", "target_topic": "east.orders"}
-    began = {"topic_id": "id", "begins": "stage", "began": [0], "started_at": ago(90)}
-    generations = [{**target, **began, "target_generation": 0}]
-    scene.lake.append("target_generations", rows_of("target_generations", generations))
-    found = {"kind": "target_recreated", "at": ago(30), "target_generation": 0}
-    scene.lake.append("incidents", rows_of("incidents", [{**target, **found}]))
-
+    scene.lose("orders")
     planned = scene.replay(dry_run=True)
     assert planned.records == 1 and any(
         "orders: 2 records stay" in said for said in planned.warnings
@@ -106,7 +109,19 @@ def test_what_waits_for_a_decision_is_named(scene: Scene) -> None:
     assert warning.startswith(
         "orders: 2 records stay parked, since topic east.orders of cluster west"
     )
+    assert warning.endswith("until that is decided (mirrorlake resolve), and then goes on")
     assert scene.replay("payments").complete, "it is not asked for the others"
+
+
+def test_what_a_decision_has_stopped_waits_for_none(scene: Scene) -> None:
+    """It is named, counted by `status`, and kept; that there is nothing to decide was not said."""
+    scene.park("orders", 0, 1)
+    scene.lose("orders", resolution="stop", resolved_at=ago(20))
+    answer = scene.replay()
+    (warning,) = answer.warnings
+    assert not answer.complete and warning.startswith("orders: 2 records stay parked, since topic")
+    assert warning.endswith("its mirroring was stopped by a decision: nothing sends them")
+    assert scene.waiting == [("orders", 0), ("orders", 1)]
 
 
 def test_a_topic_that_the_lake_does_not_have_is_refused(scene: Scene) -> None:
