@@ -22,7 +22,8 @@ def show_status(out: "Console", document: dict[str, Any]) -> None:
         _mark(out, "yellow", "unchecked", sentence)
     if document["healthy"]:
         checked = ", as far as was checked" if document["unchecked"] else ""
-        _mark(out, "green", "healthy", f"nothing needs you{checked}")
+        warned = "; see the warnings above" if document["warnings"] else ""
+        _mark(out, "green", "healthy", f"nothing needs you{checked}{warned}")
     columns = ("flow", "state", "lag", *_LATENCIES, "records", "topics", "last batch")
     print_table(out, *columns, "batches of a day", rows=map(_cells, document["flows"]))
     _show_workers(out, document["workers"])

@@ -135,7 +135,7 @@ def test_status(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(library, "read_status", lambda *_: found)
     inspect.status(of(shared), None, as_json=False)
     assert shown.getvalue().count(ODD) == 6
-    assert "nothing needs you, as far as was checked" in shown.getvalue()
+    assert "nothing needs you, as far as was checked; see the warnings above" in shown.getvalue()
 
 
 def test_sql(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,6 +60,9 @@ def test_a_flow_that_has_never_begun_beside_one_that_has_is_named(tmp_path: Path
     status = mirrorlake.open(tmp_path / "mirrorlake.yml").status()
     (sentence,) = status.warnings
     assert status.healthy and sentence.startswith("flow west->east has never begun: start")
+    assert [(flow["flow"], flow["standing"]) for flow in status.flows][1:] == [
+        ("west->east", "never run")
+    ]
 
 
 def made(directory: Path) -> Lake:
