@@ -136,7 +136,9 @@ class ParkedReplay:
         with Lease(self._lake, f"replay of what flow {flow.name} has parked"):
             planned = self.plan()
             if planned.replaces is not None and planned.resend.records:
-                self._map_what_was_sent(planned.replaces, stop, report)
+                mapped = self._map_what_was_sent(planned.replaces, stop, report)
+                if not mapped.complete:  # what the map lacks would be sent twice
+                    return [(PlannedResend(planned.replaces, continued=True), mapped)]
                 planned = self.plan()
             if planned.replaces is not None:
                 self._note(self._still_there(planned.replaces))
@@ -173,15 +175,14 @@ class ParkedReplay:
 
     def _map_what_was_sent(
         self, known: Resend, stop: threading.Event, report: Callable[[BatchReport], None]
-    ) -> None:
+    ) -> SendOutcome:
         """Write the missing map rows of a process that was killed behind its last transaction: the
         replay that starts over leaves out mapped records."""
-        if known.target_id != self._steps.admin.cluster_id():
-            return
         left = self._living(known)
-        if left.parts:
-            sending = replace(self._sending(left, None, report), restores_only=True)
-            Sender(self._steps.deployment, self._steps.stage, left, sending).send(stop)
+        if known.target_id != self._steps.admin.cluster_id() or not left.parts:
+            return SendOutcome(complete=True)
+        sending = replace(self._sending(left, None, report), restores_only=True)
+        return Sender(self._steps.deployment, self._steps.stage, left, sending).send(stop)
 
     def _living(self, resend: Resend) -> Resend:
         """The resend without parts whose target topics are gone, or were made again."""

@@ -244,8 +244,7 @@ class Sender:
         self._outcome.refused += [
             PositionLost(
                 f"{error.topic}-{error.partition}: the target does not know any more how far "
-                f"{self._resend.name} is, and holds records that may be of it; start over, into "
-                "another topic",
+                f"{self._resend.name} is, and holds records that may be of it; {self._way_out}",
                 topic=error.topic,
                 partition=error.partition,
             )
@@ -253,6 +252,17 @@ class Sender:
             else error
             for error in errors
         ]
+
+    @property
+    def _way_out(self) -> str:
+        """What helps where the target has lost the position. A replay of parked records has no
+        other topic to go to."""
+        if not any(part.picked for part in self._resend.parts):
+            return "start over, into another topic"
+        return (
+            f"they have a header with {self._resend.id}, and while they are there none of it is "
+            "sent, since some would come twice"
+        )
 
 
 def batch_size(rate: int, resend: Resend) -> int:

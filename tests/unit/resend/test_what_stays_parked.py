@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mirrorlake import failpoints
-from mirrorlake.errors import InputError
+from mirrorlake.errors import InputError, PositionLost, TargetRefused
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
@@ -74,8 +74,12 @@ class Scene:
         found = {"kind": "target_recreated", "at": ago(30), "target_generation": 0, **decided}
         self.lake.append("incidents", rows_of("incidents", [{**target, **found}]))
 
-    def replay(self, topic: str | None = None, dry_run: bool = False) -> Resent:
-        return self.resends.replay_parked(FLOW, topic, dry_run=dry_run, stop=threading.Event())
+    def replay(
+        self, topic: str | None = None, dry_run: bool = False, start_over: bool = False
+    ) -> Resent:
+        return self.resends.replay_parked(
+            FLOW, topic, start_over=start_over, dry_run=dry_run, stop=threading.Event()
+        )
 
     @property
     def waiting(self) -> list[tuple[str, int]]:
@@ -148,6 +152,34 @@ def test_one_that_was_killed_goes_on_and_what_it_did_not_pick_is_sent_too(
     assert (sent.complete, sent.continued, sent.records) == (True, True, 3)
     assert scene.waiting == []
     assert scene.replay(topic).warnings == ["nothing is parked"]
+
+
+@pytest.mark.parametrize(
+    ("refused", "said"),
+    [
+        (
+            [PositionLost("the target does not know any more", topic="payments")],
+            "does not know any more",
+        ),
+        ([], "the same call goes on"),
+    ],
+    ids=["the target forgot its position", "an interrupt"],
+)
+def test_what_one_has_sent_is_all_in_the_map_before_another_starts_over(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, refused: list[TargetRefused], said: str
+) -> None:
+    """Else what it had sent would be sent twice."""
+    scene.park("payments", 0, 1)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(failpoints, "reached", interrupted)
+        scene.replay()
+    with monkeypatch.context() as patch:
+        mapped = SendOutcome(refused=refused)
+        patch.setattr(parked, "Sender", lambda *_: SimpleNamespace(send=lambda _: mapped))
+        answer = scene.replay(start_over=True)
+    assert not answer.complete and any(said in line for line in answer.warnings)
+    assert scene.waiting == [("payments", 0), ("payments", 1)]
+    assert scene.replay(dry_run=True).continued, "the earlier one is not given up"
 
 
 def interrupted(point: str) -> None:
