@@ -6,12 +6,13 @@ at the target show it, for as long as the broker keeps them.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 from mirrorlake.checks.holdings import Holding, holdings
 from mirrorlake.checks.problem import Problem
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.kafka.groups import positions_or_errors
+from mirrorlake.kafka.groups import POSITIONS_TOPIC, positions_or_errors
 from mirrorlake.lake.reader import Reader
 from mirrorlake.naming.at_target import is_own_group, of_other_lakes
 
@@ -55,7 +56,8 @@ def other_lake_problems(
 ) -> list[Problem]:
     """A refusal if flows of this name of other lakes have positions in target topics that hold
     records, or with silent leaders, except heartbeats; or if that is unknown. It concerns the flow
-    if that has `begun` no topic, else each topic. Without any records nothing more is queried."""
+    if that has `begun` no topic, else each topic. A note where the cluster does not show which
+    groups it cannot list now. Without any records nothing more is queried."""
     mirrors = {
         holding.target_topic: holding.topic
         for holding in held
@@ -83,7 +85,18 @@ def other_lake_problems(
         fix = "start it when all brokers answer"
         topics = sorted(mirrors.values()) if begun else [None]
         return problems + [_problem(flow, flow.target, sentence, fix, topic) for topic in topics]
-    return problems
+    return problems if listing.shows_homes else [*problems, _unseen(flow)]
+
+
+def _unseen(flow: ResolvedFlow) -> Problem:
+    """No refusal: principals without that right could start no flow there."""
+    sentence = (
+        f"another lake may have brought flow {flow.name} to cluster {flow.target} before, whose "
+        "target topics hold records, or may: groups whose coordinator is away cannot be seen "
+        f"without DESCRIBE on topic {POSITIONS_TOPIC} there"
+    )
+    fix = "grant it (docs/security.md), or start the flow while all brokers run"
+    return replace(_problem(flow, flow.target, sentence, fix, None), severity="note")
 
 
 def _refusal(

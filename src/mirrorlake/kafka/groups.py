@@ -37,7 +37,7 @@ from mirrorlake.offsets.positions import Committed, TopicAndPartition
 logger = logging.getLogger(__name__)
 
 #: Kafka's own topic of groups and positions: a partition's leader coordinates its groups.
-_POSITIONS_TOPIC = "__consumer_offsets"
+POSITIONS_TOPIC = "__consumer_offsets"
 #: How long a request to the process may take, for any groups, s: more than it gives itself.
 PROCESS_SECONDS = 120.0
 #: The error of newer brokers for a group that does not exist; older ones describe it as dead.
@@ -51,11 +51,13 @@ class Listing:
 
     `errors` say why there may be more groups: brokers that did not answer, and coordinators without
     a broker now. A group that is not listed is gone only if its coordinator says so: then
-    `positions` has it with no position.
+    `positions` has it with no position. Coordinators without a broker are seen only where the
+    cluster `shows_homes`: the topic of positions, which takes DESCRIBE on it.
     """
 
     states: Mapping[str, str]
     errors: tuple[str, ...] = ()
+    shows_homes: bool = True
 
 
 @dataclass(frozen=True)
@@ -111,13 +113,14 @@ class GroupAdmin:
         states = {group.group_id: group.state.name for group in listed.valid or ()}
         # These are plain errors, although confluent-kafka's documentation calls them exceptions.
         errors = [reason_of(getattr(error, "args", [error])[0]) for error in listed.errors or ()]
-        homeless = sorted(topics[_POSITIONS_TOPIC].leaderless) if _POSITIONS_TOPIC in topics else []
+        homes = topics.get(POSITIONS_TOPIC)
+        homeless = sorted(homes.leaderless) if homes is not None else []
         if homeless:
             named = ", ".join(str(number) for number in homeless[:5])
             errors.append(
-                f"{len(homeless)} partitions of {_POSITIONS_TOPIC} have no leader, such as {named}"
+                f"{len(homeless)} partitions of {POSITIONS_TOPIC} have no leader, such as {named}"
             )
-        return Listing(states, tuple(errors))
+        return Listing(states, tuple(errors), homes is not None)
 
     def other_kinds(self, listing: Listing) -> frozenset[str]:
         """Groups that exist but are not listed, since they are not consumer groups: share groups

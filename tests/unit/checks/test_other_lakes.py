@@ -27,11 +27,13 @@ THEIRS = f"mirrorlake-0123abcd-{FLOW}"
 class Groups:
     """The groups of the target, by name what they committed."""
 
+    shows_homes = True
+
     def __init__(self, held: dict[str, TopicAndPartition], errors: tuple[str, ...] = ()) -> None:
         self.held, self.errors = held, errors
 
     def listing(self) -> Listing:
-        return Listing(dict.fromkeys(self.held, "EMPTY"), self.errors)
+        return Listing(dict.fromkeys(self.held, "EMPTY"), self.errors, self.shows_homes)
 
     def positions(self, groups: Iterable[str]) -> GroupPositions:
         return GroupPositions({name: {self.held[name]: Committed(7)} for name in groups})
@@ -147,3 +149,20 @@ def test_a_flow_that_has_begun_leaves_out_what_another_lake_has_brought(
 def test_what_is_not_known_is_not_taken_for_nothing(lake: Lake, tmp_path: Path) -> None:
     (said,) = found(connected(tmp_path, {}, errors=("broker 2 is away",)), lake)
     assert "it is not known whether another lake" in said and "broker 2 is away" in said
+
+
+@pytest.mark.parametrize(("records", "notes"), [(7, 1), (0, 0)])
+def test_where_coordinators_are_not_shown_that_is_noted(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: int, notes: int
+) -> None:
+    """By the least ACLs of before the topic of positions was among them; into full topics alone,
+    and the flow starts."""
+    monkeypatch.setattr(Groups, "shows_homes", False)
+    connections = connected(tmp_path, {}, records)
+    flow = connections.topology.flow(FLOW)
+    problems = other_lakes(connections, [(flow, ())], lake.stored_id)
+    assert [problem.severity for problem in problems] == ["note"] * notes
+    assert all("DESCRIBE on topic __consumer_offsets" in one.sentence for one in problems)
+    checked = preflight.Preflight(connections, (flow,), {"east": "a", "west": "b"})
+    monkeypatch.setattr(preflight, "check", lambda *_: checked)
+    assert preflight.judge(lake, connections, [flow]).flows == (flow,)

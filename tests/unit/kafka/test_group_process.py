@@ -119,13 +119,12 @@ class Listed:
 
     alias, address = "east", "127.0.0.1:1"
 
-    def __init__(self) -> None:
-        self.client = self
+    def __init__(self, shows: bool = True) -> None:
+        self.client, self.shows = self, shows
 
     def topics(self) -> dict[str, TopicInfo]:
-        return {
-            "__consumer_offsets": TopicInfo("__consumer_offsets", 5, 1, leaderless=frozenset({3}))
-        }
+        homes = TopicInfo("__consumer_offsets", 5, 1, leaderless=frozenset({3}))
+        return {homes.name: homes} if self.shows else {}
 
     def list_consumer_groups(self, request_timeout: float) -> SimpleNamespace:
         group = SimpleNamespace(group_id="app", state=SimpleNamespace(name="EMPTY"))
@@ -148,4 +147,6 @@ def test_a_listing_says_why_there_may_be_more() -> None:
         len(listing.errors) == 3
         and "1 partitions of __consumer_offsets have no leader, such as 3" in listing.errors
     )
-    assert groups.other_kinds(listing) == {"sharing"}
+    assert groups.other_kinds(listing) == {"sharing"} and listing.shows_homes
+    hidden = GroupAdmin(Listed(False), LiveSettings(lambda: {"bootstrap.servers": "127.0.0.1:1"}))  # type: ignore[arg-type]
+    assert len(hidden.listing().errors) == 2 and not hidden.listing().shows_homes
