@@ -164,7 +164,7 @@ def test_offsets_are_told_as_confluent_kafka_tells_them(clusters: ClusterPair) -
             by.end_offsets(keys, committed=False, skip_silent=True),
             by.log_ends(keys),
             by.high_watermarks(keys),
-            by.newest_times(keys),
+            by.written_since(keys, 1_600_000_000_000),
             by.offsets_at(keys[2:], 1_600_000_000_000),
             by.offsets_at(keys[2:], 3_000_000_000_000),
         ]

@@ -11,12 +11,13 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.mm2.topics import offset_syncs_separator, worker_topic_of
-from mirrorlake.offsets.positions import partitions_of
+from mirrorlake.offsets.positions import TopicAndPartition, partitions_of
 
 Owner = Literal["nobody", "ours", "MirrorMaker 2", "foreign"]
 #: MirrorMaker 2 counts as running while its newest offset sync is younger than this, seconds: while
 #: records come, it writes at least one per minute.
 LIVE_SECONDS = 300.0
+_LATELY = f"{LIVE_SECONDS / 60:.0f} minutes"
 
 
 @dataclass(frozen=True)
@@ -34,25 +35,25 @@ class Holding:
 @dataclass(frozen=True)
 class MirrorMakerTraces:
     """Traces of MirrorMaker 2 between the same clusters: the names that it gives to the source's
-    topics, and the age of its newest offset sync, seconds; None for none. `silent` says why the age
-    is unknown, if it is. `worker_age` is the age of its workers' newest note at the target, which
-    is also written for heartbeats, and so even if it mirrors nothing."""
+    topics, and whether it wrote an offset sync of late (LIVE_SECONDS). `silent` says why that is
+    unknown, if it is. `worker` is whether a worker of it noted something at the target of late,
+    which it also does for heartbeats, and so even if it mirrors nothing; None for unknown."""
 
     names: frozenset[str]
-    age: float | None
+    wrote: bool
     silent: str | None = None
-    worker_age: float | None = None
+    worker: bool | None = False
 
     @property
     def is_running(self) -> bool:
         """Whether it writes now, or may."""
-        return self.silent is not None or (self.age is not None and self.age < LIVE_SECONDS)
+        return self.silent is not None or self.wrote
 
     @property
     def may_wake(self) -> bool:
-        """Whether a worker runs, although no record came recently that it would mirror; it may have
-        stopped mirroring."""
-        return self.worker_age is not None and self.worker_age < LIVE_SECONDS
+        """Whether a worker runs, or may, although no record came recently that it would mirror; it
+        may have stopped mirroring."""
+        return self.worker is not False
 
 
 def other_maker(connections: Connections, flow: ResolvedFlow) -> MirrorMakerTraces | None:
@@ -72,29 +73,31 @@ def other_maker(connections: Connections, flow: ResolvedFlow) -> MirrorMakerTrac
             default = {topic: f"{flow.source}{separator}{topic}" for topic in topics}
             # Under its identity policy there are no such names.
             mirrors = (mirror if mirror in there else topic for topic, mirror in default.items())
-            newest = _newest_sync(connections.admin(alias), name)
-            makers.append(MirrorMakerTraces(frozenset(mirrors), *newest))
+            wrote, silent = _wrote_syncs(connections.admin(alias), name)
+            makers.append(MirrorMakerTraces(frozenset(mirrors), wrote, silent))
     makers = [maker for maker in makers if maker.is_running] or makers
     if not makers:
         return None
     names_of_all = frozenset[str]().union(*(maker.names for maker in makers))
     noted = worker_topic_of(flow.source)
     places = [(noted, number) for number in range(there[noted].partitions if noted in there else 0)]
-    newest_note = max(connections.admin(flow.target).newest_times(places).values(), default=None)
-    age = None if newest_note is None else time.time() - newest_note / 1000
-    return replace(makers[0], names=names_of_all, worker_age=age)
+    notes = _written_of_late(connections.admin(flow.target), places)
+    worker = any(notes.values()) or (None if len(notes) < len(places) else False)
+    return replace(makers[0], names=names_of_all, worker=worker)
 
 
-def _newest_sync(admin: ClusterAdmin, name: str) -> tuple[float | None, str | None]:
-    """The age of the newest record of an offset-syncs topic, seconds, None for none; and why it is
-    unknown, if its leader does not answer."""
-    place = (name, 0)
-    newest = admin.newest_times([place]).get(place)
-    if newest is not None:
-        return time.time() - newest / 1000, None
-    if place in admin.log_ends([place]):
-        return None, None
-    return None, (
+def _written_of_late(
+    admin: ClusterAdmin, places: Collection[TopicAndPartition]
+) -> dict[TopicAndPartition, bool]:
+    return admin.written_since(places, int((time.time() - LIVE_SECONDS) * 1000))
+
+
+def _wrote_syncs(admin: ClusterAdmin, name: str) -> tuple[bool, str | None]:
+    """Whether an offset-syncs topic was written to of late; and why that is unknown, if its leader
+    does not answer."""
+    for wrote in _written_of_late(admin, [(name, 0)]).values():
+        return wrote, None
+    return False, (
         f"the leader of its topic {name} on cluster {admin.alias} does not answer, so it is not "
         "known whether it runs"
     )
@@ -190,11 +193,11 @@ def _second_writer(
     topics = _topics(holdings)
     fix = (
         "run beside it under other names (`mirrorlake import --beside`, docs/migrate.md), or stop "
-        f"it and wait {LIVE_SECONDS / 60:.0f} minutes"
+        f"it and wait {_LATELY}"
     )
     sentence = (
         f"MirrorMaker 2 writes to {topics} on cluster {flow.target}, into which flow {flow.name} "
-        f"would write each record once more: its newest offset sync is {maker.age or 0:.0f} s old"
+        f"would write each record once more: it wrote an offset sync within {_LATELY}"
     )
     if maker.silent is not None:
         sentence = (
@@ -215,15 +218,18 @@ def _second_writer(
 def _quiet_writer(
     flow: ResolvedFlow, holdings: Sequence[Holding], maker: MirrorMakerTraces
 ) -> Problem:
+    noted = worker_topic_of(flow.source)
+    runs = f"runs: within {_LATELY} it noted how far it is, in {noted}"
+    if maker.worker is None:
+        runs = f"may run: not all leaders of {noted}, where it notes how far it is, answer"
     return Problem(
         "quiet-writer",
         "note",
         (flow.name,),
         holdings[0].target_topic,
         sentence=f"MirrorMaker 2 wrote to {_topics(holdings)} on cluster {flow.target}, and a "
-        f"worker of it runs: {maker.worker_age or 0:.0f} s ago it noted how far it is, in "
-        f"{worker_topic_of(flow.source)}, though it wrote no offset sync for "
-        f"{LIVE_SECONDS / 60:.0f} minutes; if it mirrors on, each record that comes is there twice",
+        f"worker of it {runs}, though it wrote no offset sync; if it mirrors on, "
+        "each record that comes is there twice",
         fix="see to it that it does not mirror there any more, or run beside it under other names "
         "(`mirrorlake import --beside`, docs/migrate.md)",
     )

@@ -12,7 +12,7 @@ from mirrorlake.kafka import access, admin_offsets, admin_topics
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, AdminConnection
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.quick_admin import QuickAdmin
-from mirrorlake.kafka.refusals import not_described
+from mirrorlake.kafka.refusals import not_described, reason_of
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.kafka.values import TopicIdentity, TopicInfo
 from mirrorlake.native.layouts import Layout
@@ -155,14 +155,22 @@ class ClusterAdmin:
         asked = admin_offsets.ask(self._connection, partitions, OffsetSpec.latest(), False)
         return admin_offsets.answers(self._connection, asked, admin_offsets.ends_of)
 
-    def newest_times(
-        self, partitions: Collection[TopicAndPartition]
-    ) -> dict[TopicAndPartition, int]:
-        """The newest timestamp (ms) among each partition's records (KIP-734); partitions without
-        records, or without an answer, are missing."""
-        asked = admin_offsets.ask(self._connection, partitions, OffsetSpec.max_timestamp(), False)
-        newest = admin_offsets.answers(self._connection, asked, admin_offsets.times_of)
-        return {key: at for key, at in newest.items() if at >= 0}
+    def written_since(
+        self, partitions: Collection[TopicAndPartition], at_ms: int
+    ) -> dict[TopicAndPartition, bool]:
+        """Whether each partition has a record of that time (ms) or later; those whose leader does
+        not answer are missing. Brokers before Kafka 3.0 do not know a newest time (KIP-734): they
+        take it for a time before all, and answer with the oldest."""
+        spec = OffsetSpec.for_timestamp(at_ms)
+        asked = {key: admin_offsets.ask(self._connection, [key], spec, False) for key in partitions}
+        written = {}
+        for key, question in asked.items():
+            try:
+                written[key] = bool(admin_offsets.required(question))
+            except KafkaException as error:
+                why = reason_of(error.args[0])
+                logger.info("cluster %s: times of %s-%d: %s", self.alias, *key, why)
+        return written
 
     def offsets_at(
         self, partitions: Iterable[TopicAndPartition], at_ms: int

@@ -152,11 +152,6 @@ def ends_of(told: OffsetAnswers) -> dict[TopicAndPartition, LogEnd]:
     return dict(zip(told.keys, map(LogEnd, told.offsets, epochs), strict=True))
 
 
-def times_of(told: OffsetAnswers) -> dict[TopicAndPartition, int]:
-    """The timestamps alone."""
-    return dict(zip(told.keys, told.timestamps, strict=True))
-
-
 def answers(
     connection: AdminConnection,
     asked: OffsetRequests,

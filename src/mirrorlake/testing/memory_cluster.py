@@ -155,14 +155,12 @@ class MemoryCluster(ClusterAdmin):
         self._ask("high_watermarks")
         return {key: LogEnd(self.ends[key[0]][key[1]]) for key in partitions if self._tells(key)}
 
-    def newest_times(
-        self, partitions: Collection[TopicAndPartition]
-    ) -> dict[TopicAndPartition, int]:
-        """The timestamps in `newest` of partitions whose leader answers."""
-        self._ask("newest_times")
-        return {
-            key: self.newest[key] for key in partitions if self._tells(key) and key in self.newest
-        }
+    def written_since(
+        self, partitions: Collection[TopicAndPartition], at_ms: int
+    ) -> dict[TopicAndPartition, bool]:
+        """Whether partitions whose leader answers have such a timestamp in `newest`."""
+        self._ask("written_since")
+        return {key: self.newest.get(key, -1) >= at_ms for key in partitions if self._tells(key)}
 
     def try_create_topics(
         self, topics: Sequence[TopicInfo], not_kept: NotKept | None = None

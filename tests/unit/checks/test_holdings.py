@@ -163,7 +163,7 @@ def test_what_it_left_when_it_was_set_up_otherwise_does_not_hide_that_it_runs(
     maker = other_maker(connections, flow)
     problems = holding_problems(flow, holdings(connections, flow, (), maker), maker)
     (problem,) = [one for one in problems if one.severity == "refuse"]
-    assert "newest offset sync is 5 s old" in problem.sentence
+    assert "wrote an offset sync within 5 minutes" in problem.sentence
 
 
 def test_two_that_run_are_both_known() -> None:
@@ -193,3 +193,17 @@ def test_one_that_runs_and_mirrors_nothing_of_late_is_told(age: float, rule: str
     assert (problem.rule, problem.severity) == (rule, "note")
     told = second_writers(Preflight(connections, (flow,), {"east": "1", "west": "2"}), None)
     assert told == ([problem] if rule == "quiet-writer" else [])
+
+
+def test_where_its_notes_cannot_be_read_it_may_run() -> None:
+    """A leader that did not answer was taken for a topic without a note."""
+    connections, east, west = two()
+    running(east, 2 * LIVE_SECONDS)
+    noted = "mm2-offsets.east.internal"
+    west.make(noted, 3, 4)
+    west.newest[noted, 1] = int((time.time() - 2 * LIVE_SECONDS) * 1000)
+    west.silent.add((noted, 0))
+    flow = connections.topology.flow("east->west")
+    maker = other_maker(connections, flow)
+    (problem,) = holding_problems(flow, holdings(connections, flow, (), maker), maker)
+    assert problem.rule == "quiet-writer" and "worker of it may run" in problem.sentence

@@ -106,6 +106,23 @@ def test_an_offset_that_no_broker_answered_is_none(monkeypatch: pytest.MonkeyPat
         admin.offsets_at(keys, 1)
 
 
+def test_late_records_are_asked_for_in_a_way_that_every_broker_knows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Brokers before Kafka 3.0 answer about the newest time, -3, with their oldest record. What is
+    not answered is not taken for a partition without such a record."""
+    admin, keys = made()[0], [("t", number) for number in range(3)]
+    ends, times = [7, OFFSET_END, OFFSET_INVALID], set[int]()
+
+    def asked(_client: object, keys: list[Any], spec: OffsetSpec, *_: object) -> OffsetQuestion:
+        times.add(spec._value)
+        return question_of({key: ends[key[1]] for key in keys})
+
+    monkeypatch.setattr(admin_offsets, "ask_offsets", asked)
+    assert admin.written_since(keys, 1_000) == {("t", 0): True, ("t", 1): False}
+    assert times == {1_000}
+
+
 def test_many_partitions_are_asked_for_in_several_questions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
