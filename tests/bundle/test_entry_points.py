@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from tests.support.bundle import resources
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, write
-from tests.support.lake_rows import append, opened, run_row, staged, write_file
+from tests.support.lake_rows import append, opened, run_row, sample, staged, write_file
 from tests.support.replication import QUIET
 
 pytestmark = pytest.mark.slow
@@ -102,6 +102,7 @@ def test_command_answers_about_a_catalog(
     lake, _ = opened(spark, file)
     append(lake, "records", staged(range(10), 60))
     append(lake, "offset_map", [run_row(0, 9)])
+    append(lake, "positions", [sample(60, 10, 10)])
     said = "--flow east->west --topic orders --partition 0 --offset 4 --json"
     run_as_wheel_task(monkeypatch, "command", tmp_path, command="translate", arguments=said)
     assert json.loads(capsys.readouterr().out)["offset"] == 4

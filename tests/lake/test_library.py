@@ -155,7 +155,7 @@ def test_the_commands_answer_the_same(lake: OpenLake, file: Path, middle: int) -
         lake.incidents(kind="target_refused"), default=str
     )
     lost = command(file, "divergence", "--flow", FLOW)
-    assert set(lost) == {"flow", "staged_only", "never_staged"}
+    assert set(lost) == {"flow", "staged_only", "never_staged", "sampled_at"}
     assert len(lost["never_staged"]) == lake.flows[FLOW].never_staged().count()
     upkeep = command(file, "maintain", "--dry-run")
     assert (

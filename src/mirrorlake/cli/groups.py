@@ -92,12 +92,11 @@ def divergence(
     context: typer.Context, flow: str = FLOW, engine: str | None = ENGINE, as_json: bool = AS_JSON
 ) -> None:
     """List the source records that never reached the target of a flow. Exits 1 when there are
-    some."""
+    some, or nothing is known of the source."""
     shared: Context = context.obj.by(engine)
     lost = shared.lake.flows[flow].divergence()
     document = lost.to_dict()
-    good = not (lost.staged_only or lost.never_staged)
-    shared.end(document, as_json, lambda: _show_divergence(shared, document), good)
+    shared.end(document, as_json, lambda: _show_divergence(shared, document), lost.headline[1])
 
 
 def checked_groups(names: Sequence[str], everything: bool) -> tuple[str, ...] | None:
@@ -184,6 +183,13 @@ def _show_divergence(shared: Context, lost: dict[str, Any]) -> None:
         for row, *rest in parts
     )
     print_table(shared.out, "topic", "first", "last", "records", "where", rows=rows)
+    if lost["sampled_at"] is None:
+        shared.say(
+            "the flow was never sampled, as where its first run was killed: what its source has, "
+            "and the lake has not, is not known"
+        )
+    else:
+        shared.say(f"as of {lost['sampled_at']}: what the source got later is not known")
 
 
 def _meaning(row: dict[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """The library's answers about positions of groups: where they stand, lead, and were moved. Pure."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from mirrorlake.library import html
@@ -92,16 +93,22 @@ class Divergence(Answer):
             record_count.
         never_staged: those that the lake lacks too: topic, partition, first_offset, last_offset and
             sampled_at.
+        sampled_at: when the flow was sampled last; what its source got later is not known. None
+            for never: then nothing is known of what the lake lacks.
     """
 
     flow: str
     staged_only: Rows
     never_staged: Rows
+    sampled_at: datetime | None
 
     @property
     def headline(self) -> tuple[str, bool]:
-        lacks = bool(self.staged_only or self.never_staged)
-        return f"flow {self.flow}{': its target lacks records' if lacks else ''}", not lacks
+        if self.staged_only or self.never_staged:
+            return f"flow {self.flow}: its target lacks records", False
+        if self.sampled_at is None:
+            return f"flow {self.flow}: never sampled, so what its source has is not known", False
+        return f"flow {self.flow}", True
 
 
 @dataclass(frozen=True)
@@ -122,8 +129,8 @@ class Moves(Answer):
         groups: a row per group and partition: the positions on both sides, and what was `done`.
         warnings: what to know before consumers start, a sentence each.
         left: what is not as it should be, a sentence each; calling again keeps what was done.
-        staged_only, never_staged: records that never reached the target, if the origin did not
-            answer; else None.
+        staged_only, never_staged, sampled_at: records that never reached the target, and as of
+            when, as in `Divergence`, if the origin did not answer; else None.
     """
 
     flow: str
@@ -137,10 +144,12 @@ class Moves(Answer):
     left: list[str]
     staged_only: Rows | None = None
     never_staged: Rows | None = None
+    sampled_at: datetime | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain mappings and lists, without a `staged_only` or `never_staged` of None."""
-        unasked = {"staged_only", "never_staged"} if self.staged_only is None else set()
+        """As plain mappings and lists, without what never reached the target, if not asked for."""
+        parts = {"staged_only", "never_staged", "sampled_at"}
+        unasked = parts if self.staged_only is None else set()
         return {name: value for name, value in super().to_dict().items() if name not in unasked}
 
     @property

@@ -238,8 +238,9 @@ def test_groups_and_moves(shared: Context, shown: io.StringIO) -> None:
         "origin_unreachable": ODD,
     }
     moved.update(warnings=[ODD], left=[ODD], staged_only=[staged], never_staged=[never])
+    moved["sampled_at"] = ODD
     groups._show_moves(shared, moved)
-    assert shown.getvalue().count(ODD) == 12 + 5 + 4 + 3
+    assert shown.getvalue().count(ODD) == 12 + 5 + 4 + 4
 
 
 def test_the_rest(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,3 +116,14 @@ def test_not_of_one_whose_generation_has_begun_since(lake: Lake) -> None:
     begun |= {"generation": 1, "first_offset": 60, "topic_id": "", "started_at": ago(100)}
     lake.append("generations", rows_of("generations", [begun]))
     assert told(lake) == []
+
+
+def test_as_of_when_that_is(lake: Lake) -> None:
+    """Nothing is known of the source of a flow whose first run was killed before its first
+    sample."""
+    append(lake, "positions", [sample(60, 80, 100, flow="west->east")])
+    assert divergence_of(lake.now, FLOW)["sampled_at"] is None
+    append(lake, "positions", [sample(since, 100, 100) for since in (9_000.0, 6_000.0)])
+    seen = divergence_of(lake.now, FLOW)
+    assert seen["never_staged"] == []
+    assert abs((seen["sampled_at"] - ago(6_000)).total_seconds()) < 60

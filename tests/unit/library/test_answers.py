@@ -113,6 +113,7 @@ def test_moves() -> None:
     assert found.to_dict() == MOVED, "what was not asked for is no key"
     assert "nothing was changed" in found._repr_html_() and found._repr_html_().count(SAFE) == 3
     gone = {**MOVED, "origin_unreachable": ODD, "staged_only": [], "never_staged": [{"topic": ODD}]}
+    gone["sampled_at"] = None
     assert (
         Moves.from_document(gone).to_dict() == gone
         and "never staged" in Moves.from_document(gone)._repr_html_()
@@ -149,10 +150,14 @@ def test_a_plan_and_upkeep() -> None:
     )
 
 
-@pytest.mark.parametrize("lost", [None, "staged_only", "never_staged"])
+@pytest.mark.parametrize("lost", [None, "staged_only", "never_staged", "sampled_at"])
 def test_records_that_a_target_lacks_are_not_below_a_good_heading(lost: str | None) -> None:
-    found = Divergence("a->b", staged_only=Rows(), never_staged=Rows())
-    if lost is not None:
+    """Nor what is not known, as no sample says what the source has."""
+    now = datetime.now(timezone.utc)
+    found = Divergence("a->b", staged_only=Rows(), never_staged=Rows(), sampled_at=now)
+    if lost == "sampled_at":
+        found = replace(found, sampled_at=None)
+    elif lost is not None:
         found = replace(found, **{lost: Rows([{"topic": "orders", "first_offset": 7}])})
     assert found.headline[1] == (lost is None)
     assert ("color" in found._repr_html_()) == (lost is not None)
