@@ -13,10 +13,10 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.access import (
     NO_TOPIC_ID,
+    TopicAccess,
+    creation_rights,
     described,
     may_write_transactions,
-    refused_creations,
-    topic_rights,
 )
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.refusals import principal_of, reason_of
@@ -28,14 +28,15 @@ from mirrorlake.naming.worker_groups import group_of_flow, group_of_landing
 _RULE = "access"
 _GRANT = "grant the ACLs that docs/security.md lists"
 _PLAIN_NAME = re.compile(r"[\w.-]+")
-_Rights = list[tuple[str, frozenset[str] | None]]
+_Rights = dict[str, TopicAccess]
 #: Queries a cluster, by its alias, for the rights on topics; the last argument are existing topics.
 _Ask = Callable[[str, Set[str], Iterable[str]], _Rights]
 
 
 def access_problems(connections: Connections, flows: Sequence[ResolvedFlow]) -> list[Problem]:
-    """The rights on topics that flows lack, one refusal for each topic; and notes about clusters
-    whose topics have no ids (KIP-516). Queries both clusters, changes nothing.
+    """The rights on topics that flows lack, one refusal for each topic; and notes about topics that
+    were not answered, and about clusters whose topics have no ids (KIP-516). Queries both clusters,
+    changes nothing.
 
     Topics that a pattern would select, but that may not be described, cannot be seen without that
     right; only those that a flow gives by their whole name are reported.
@@ -52,7 +53,7 @@ def access_problems(connections: Connections, flows: Sequence[ResolvedFlow]) -> 
         access = described(connections.admin(alias).client, {*topics, *sorted(there)[:1]})
         if any(topic.topic_id == NO_TOPIC_ID for topic in access.values()):
             without_ids.add(alias)
-        return [(name, access[name].rights) for name in sorted(topics)]
+        return {name: access[name] for name in sorted(topics)}
 
     problems = [
         problem
@@ -83,19 +84,39 @@ def own_topic_problems(connections: Connections, flow: ResolvedFlow) -> list[Pro
         wanted += [(flow.source, HEARTBEATS), (flow.target, HEARTBEATS)]
     if settings.emit_checkpoints_enabled:
         wanted.append((flow.target, checkpoints_topic(flow)))
-    there = {alias: connections.admin(alias).topics().keys() for alias, _ in wanted}
-    problems = []
-    for alias, name in wanted:
-        client = connections.admin(alias).client
-        if name in there[alias]:
-            rights = topic_rights(client, {name})[name]
-            missing = "WRITE" if rights is not None and "WRITE" not in rights else None
-        else:
-            missing = "CREATE" if refused_creations(client, {name}) else None
-        if missing is not None:
-            problem = _problem(connections, flow, alias, missing, f"topic {name}")
-            problems.append(replace(problem, severity="note"))
-    return problems
+    return [
+        replace(problem, severity="note")
+        for alias, name in wanted
+        for problem in _lacking(connections, flow, alias, name, "WRITE")
+    ]
+
+
+def _lacking(
+    connections: Connections, flow: ResolvedFlow, alias: str, name: str, right: str
+) -> Iterator[Problem]:
+    """The problem that a right on a topic is lacking, or that to create it where it is not there;
+    or that it was not answered."""
+    admin = connections.admin(alias)
+    if name in admin.topics():
+        access = described(admin.client, {name})
+    else:
+        access, right = creation_rights(admin.client, {name}), "CREATE"
+    if access[name].lacks(right):
+        yield _problem(connections, flow, alias, right, f"topic {name}")
+    yield from _unchecked(flow, alias, access)
+
+
+def _unchecked(flow: ResolvedFlow, alias: str, access: _Rights) -> Iterator[Problem]:
+    """A note about topics of which a cluster did not answer what is allowed."""
+    errors = {name: topic.error for name, topic in access.items() if topic.error is not None}
+    if errors:
+        name = min(errors)
+        others = f" (and {len(errors) - 1:,} others)" if len(errors) > 1 else ""
+        sentence = (
+            f"the rights on topic {name}{others} of cluster {alias} were not checked: "
+            f"{errors[name]}"
+        )
+        yield Problem(_RULE, "note", (flow.name,), f"topic {name}", sentence)
 
 
 def transaction_problems(connections: Connections, flow: ResolvedFlow, name: str) -> list[Problem]:
@@ -138,19 +159,12 @@ def member_problems(
     `access_problems`."""
     if connections.topology.availability != "kafka":
         return []
-    problems = []
+    problems = list[Problem]()
     for alias, group in (
         (flow.target, group_of_flow(lake_id or "", flow.name)),
         (flow.source, group_of_landing(lake_id or "", flow.source)),
     ):
-        admin = connections.admin(alias)
-        if WORKERS in admin.topics():
-            rights = topic_rights(admin.client, {WORKERS})[WORKERS]
-            missing = "READ" if rights is not None and "READ" not in rights else None
-        else:
-            missing = "CREATE" if refused_creations(admin.client, {WORKERS}) else None
-        if missing is not None:
-            problems.append(_problem(connections, flow, alias, missing, f"topic {WORKERS}"))
+        problems += _lacking(connections, flow, alias, WORKERS, "READ")
         allowed = None if lake_id is None else connections.groups(alias).rights(group)
         if allowed is not None and "READ" not in allowed:
             problems.append(_problem(connections, flow, alias, "READ", f"group {group}"))
@@ -161,10 +175,12 @@ def _source(connections: Connections, flow: ResolvedFlow, rights: _Ask) -> Itera
     there, selection = connections.admin(flow.source).topics(), flow.selection
     named = {topic for topic in flow.settings.topics if _PLAIN_NAME.fullmatch(topic)}
     selected = {topic for topic in {*there, *named} if selection.selects(topic)}
-    for topic, allowed in rights(flow.source, selected, there):
-        if allowed is not None and "READ" not in allowed:
-            missing = "READ" if "DESCRIBE" in allowed else "DESCRIBE and READ"
+    access = rights(flow.source, selected, there)
+    for topic, allowed in access.items():
+        if allowed.lacks("READ"):
+            missing = "DESCRIBE and READ" if allowed.lacks("DESCRIBE") else "READ"
             yield _problem(connections, flow, flow.source, missing, f"topic {topic}", topic=topic)
+    yield from _unchecked(flow, flow.source, access)
 
 
 def _target(connections: Connections, flow: ResolvedFlow, rights: _Ask) -> Iterator[Problem]:
@@ -175,14 +191,15 @@ def _target(connections: Connections, flow: ResolvedFlow, rights: _Ask) -> Itera
     sources = {name: topic for name, topic in sources.items() if not check_topic_name(name)}
     wanted = ("WRITE", "READ") if flow.settings.delivery == "exactly_once" else ("WRITE",)
     there = admin.topics()
-    for name, allowed in rights(flow.target, sources.keys() & there.keys(), there):
-        missing = [right for right in wanted if allowed is not None and right not in allowed]
-        if missing:
-            right, topic = " and ".join(missing), sources[name]
-            yield _problem(connections, flow, flow.target, right, f"topic {name}", topic=topic)
-    for name in sorted(refused_creations(admin.client, sources.keys() - there.keys())):
-        topic = sources[name]
-        yield _problem(connections, flow, flow.target, "CREATE", f"topic {name}", topic=topic)
+    access = rights(flow.target, sources.keys() & there.keys(), there)
+    created = creation_rights(admin.client, sources.keys() - there.keys())
+    for topics, needed in ((access, wanted), (created, ("CREATE",))):
+        for name, allowed in sorted(topics.items()):
+            right = " and ".join(filter(allowed.lacks, needed))
+            if right:
+                topic = sources[name]
+                yield _problem(connections, flow, flow.target, right, f"topic {name}", topic=topic)
+    yield from _unchecked(flow, flow.target, {**access, **created})
 
 
 def _problem(

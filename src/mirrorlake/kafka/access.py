@@ -1,10 +1,11 @@
 """What a client's principal may do on a cluster, which is asked (KIP-430). Changes nothing.
 
-A cluster without an authorizer allows everything; one that does not answer counts as allowing.
+A cluster without an authorizer allows everything.
 """
 
 import logging
 from collections.abc import Collection
+from concurrent.futures import Future
 from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection, Uuid
@@ -23,6 +24,16 @@ logger = logging.getLogger(__name__)
 NO_TOPIC_ID = str(Uuid(0, 0))
 #: Topics per request.
 _AT_ONCE = 500
+#: Errors about a new topic itself, which brokers find after the right to create it.
+_OF_THE_TOPIC = (
+    KafkaError.TOPIC_ALREADY_EXISTS,
+    KafkaError.TOPIC_EXCEPTION,
+    KafkaError.INVALID_PARTITIONS,
+    KafkaError.INVALID_REPLICATION_FACTOR,
+    KafkaError.INVALID_REPLICA_ASSIGNMENT,
+    KafkaError.INVALID_CONFIG,
+    KafkaError.POLICY_VIOLATION,
+)
 #: The error for a topic that its cluster describes, but did not list a moment ago.
 NOT_SHOWN = "it was not shown a moment ago"
 
@@ -30,11 +41,16 @@ NOT_SHOWN = "it was not shown a moment ago"
 class TopicAccess(NamedTuple):
     """A topic as its cluster describes it to us: Kafka's topic id, None if it is gone or not
     described; the operations (READ, WRITE, ...) that we may do, empty if we may not describe it,
-    None if the cluster does not report them; and any other error of the cluster about it."""
+    None if the cluster does not report them; and any other error of the cluster about it, after
+    which nothing is known of the rights."""
 
     topic_id: str | None
     rights: frozenset[str] | None
     error: str | None = None
+
+    def lacks(self, right: str) -> bool:
+        """Whether an operation is known not to be allowed."""
+        return self.rights is not None and right not in self.rights
 
 
 GONE = TopicAccess(None, None)
@@ -107,20 +123,27 @@ def topic_rights(client: QuickAdmin, topics: Collection[str]) -> dict[str, froze
     return {name: topic.rights for name, topic in described(client, topics).items()}
 
 
-def refused_creations(client: QuickAdmin, topics: Collection[str]) -> set[str]:
-    """Which of these missing topics the principal may not create; validates, creates nothing."""
+def creation_rights(client: QuickAdmin, topics: Collection[str]) -> dict[str, TopicAccess]:
+    """Whether the principal may CREATE these missing topics; validates, creates nothing."""
     if not topics:
-        return set()
+        return {}
     futures = client.create_topics(
         [NewTopic(name, num_partitions=1, replication_factor=1) for name in sorted(topics)],
         validate_only=True,
         request_timeout=ANSWER_SECONDS,
     )
-    return {
-        name
-        for name, future in futures.items()
-        if _code(future) == KafkaError.TOPIC_AUTHORIZATION_FAILED
-    }
+    return {name: _creation_access(future) for name, future in futures.items()}
+
+
+def _creation_access(future: "Future[None]") -> TopicAccess:
+    try:
+        future.result()
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            return TopicAccess(None, frozenset())
+        if error.args[0].code() not in _OF_THE_TOPIC:
+            return TopicAccess(None, None, reason_of(error.args[0]))
+    return TopicAccess(None, frozenset({"CREATE"}))
 
 
 def may_write_transactions(settings: dict[str, str | int | bool], transactional_id: str) -> bool:
@@ -138,11 +161,3 @@ def may_write_transactions(settings: dict[str, str | int | bool], transactional_
             raise
         return False
     return True
-
-
-def _code(future) -> int | None:  # type: ignore[no-untyped-def]
-    try:
-        future.result()
-    except KafkaException as error:
-        return int(error.args[0].code())
-    return None

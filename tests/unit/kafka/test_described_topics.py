@@ -8,9 +8,17 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import NewTopic
 
 from mirrorlake.errors import ClusterUnreachable, ReplicationError
-from mirrorlake.kafka.access import NOT_SHOWN, TopicAccess, described, hidden, topic_rights
+from mirrorlake.kafka.access import (
+    NOT_SHOWN,
+    TopicAccess,
+    creation_rights,
+    described,
+    hidden,
+    topic_rights,
+)
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_configs import refusal_of
 
@@ -45,6 +53,11 @@ class Topics:
         self, topics: TopicCollection, **_options: object
     ) -> dict[str, "Future[SimpleNamespace]"]:
         return {name: self._answer(name) for name in topics.topic_names}
+
+    def create_topics(
+        self, topics: list[NewTopic], **_options: object
+    ) -> dict[str, "Future[SimpleNamespace]"]:
+        return {one.topic: self._answer(one.topic) for one in topics}
 
     def _answer(self, name: str) -> "Future[SimpleNamespace]":
         answer: Future[SimpleNamespace] = Future()
@@ -87,6 +100,23 @@ def test_what_a_cluster_does_not_describe_is_not_taken_for_gone() -> None:
         "orders": NOT_SHOWN,
         "broken": "broken is odd",
         "secret": None,
+    }
+
+
+def test_only_an_answer_about_the_topic_says_that_it_may_be_created() -> None:
+    answers = {
+        "made": None,
+        "there": KafkaError.TOPIC_ALREADY_EXISTS,
+        "three": KafkaError.POLICY_VIOLATION,
+        "secret": KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        "silent": KafkaError._TIMED_OUT,
+        "moved": KafkaError.NOT_CONTROLLER,
+    }
+    access = creation_rights(client(answers), answers)
+    assert {name for name, topic in access.items() if topic.lacks("CREATE")} == {"secret"}
+    assert {name: topic.error for name, topic in access.items() if topic.error} == {
+        "silent": "silent is odd",
+        "moved": "moved is odd",
     }
 
 
