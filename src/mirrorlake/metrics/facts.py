@@ -43,7 +43,8 @@ class PartitionSample:
 @dataclass
 class FlowFacts:
     """The reports of one flow. Topics are the source's. `sampled_at` and `heartbeat_at` are seconds
-    since 1970, None before the first one."""
+    since 1970, None before the first one. `silent` counts the partitions that the source did not
+    answer about at the last sample; `samples` has the last ones that it did answer."""
 
     produced: dict[TopicAndPartition, Volume] = field(default_factory=dict)
     landing: dict[str, Histogram] = field(default_factory=dict)
@@ -51,6 +52,7 @@ class FlowFacts:
     batches: dict[str, int] = field(default_factory=Counter)
     samples: dict[TopicAndPartition, PartitionSample] = field(default_factory=dict)
     sampled_at: float | None = None
+    silent: int = 0
     heartbeat_at: float | None = None
     transactions: int = 0
     aborts: int = 0
@@ -62,9 +64,12 @@ class FlowFacts:
 
     @property
     def has_nothing_to_do(self) -> bool:
-        """Whether all records that the source had at the last sample are at the target."""
-        return self.sampled_at is not None and not any(
-            sample.lag_records for sample in self.samples.values()
+        """Whether all records that the source had at the last sample are at the target; what it did
+        not answer about is not known."""
+        return (
+            self.sampled_at is not None
+            and not self.silent
+            and not any(sample.lag_records for sample in self.samples.values())
         )
 
 
@@ -136,5 +141,7 @@ def waits(facts: Facts) -> list[str]:
         if ended:
             sentences.append(f"{ended[0]} has stopped; mirrorlake status says why")
         elif not known.batches and not known.has_nothing_to_do:
-            sentences.append(f"flow {flow.name} has not produced anything yet")
+            why = f", and its source does not answer about {known.silent:,} partitions"
+            sentence = f"flow {flow.name} has not produced anything yet"
+            sentences.append(sentence + why if known.silent else sentence)
     return sentences

@@ -4,6 +4,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -102,13 +103,20 @@ class Recorder(LakeMeter):
 
     def _sampled(self, name: str, lag: FlowLag) -> None:
         flow, now = self._flows[name], self._clock()
-        flow.samples = {key: _sample(row) for key, row in lag.rows.items()}
-        flow.sampled_at = now
+        age = now - (flow.sampled_at or now)
+        last = {key: _older(flow.samples[key], age) for key in lag.silent if key in flow.samples}
+        flow.samples = {**last, **{key: _sample(row) for key, row in lag.rows.items()}}
+        flow.sampled_at, flow.silent = now, len(lag.silent)
 
 
 def _rows(result: pa.Table) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = result.select(_COLUMNS).to_pylist()
     return rows
+
+
+def _older(sample: PartitionSample, seconds: float) -> PartitionSample:
+    """A sample that stands for a partition without an answer: its lag goes on."""
+    return replace(sample, lag_seconds=sample.lag_seconds + (seconds if sample.lag_records else 0))
 
 
 def _sample(row: Mapping[str, Any]) -> PartitionSample:

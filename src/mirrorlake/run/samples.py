@@ -39,6 +39,8 @@ class FlowLag:
     rows: Mapping[TopicAndPartition, SampleRow] = field(
         default_factory=dict, compare=False, repr=False
     )
+    #: The flow's partitions that the source did not answer about.
+    silent: Set[TopicAndPartition] = field(default=frozenset(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,7 @@ class Sampler:
             sum(row["lag_records"] for row in late),
             max((row["lag_seconds"] for row in late), default=0.0),
             rows,
+            silent=places.keys() - rows.keys() if len(rows) < len(places) else frozenset(),
         )
 
     def ask_for_all(self) -> None:

@@ -1,5 +1,6 @@
 """What threads report is counted, and never fails them."""
 
+from dataclasses import replace
 from datetime import datetime, timezone
 
 import pyarrow as pa
@@ -7,7 +8,7 @@ import pytest
 
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.meter import Landed
-from mirrorlake.metrics.facts import Volume
+from mirrorlake.metrics.facts import FlowInForce, Volume, waits
 from mirrorlake.metrics.recorder import Recorder
 from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.produce.report import RESULT
@@ -103,6 +104,38 @@ def test_a_sample_says_since_when_a_partition_stands_still() -> None:
     assert (sample.stalled_since, sample.transaction_since) == (50.0, 50.0)
     recorder.sampled("f", sampled(5, 0))
     assert recorder.facts().flows["f"].samples["orders", 0].stalled_since is None
+
+
+def test_a_partition_without_an_answer_keeps_its_sample_and_its_lag_goes_on() -> None:
+    """Its series vanished, and the process was called ready."""
+    clock = [1000.0]
+    recorder = Recorder(lambda: clock[0])
+    recorder.sampled("f", sampled(5, 2))
+    away = FlowLag(0, 0.0, silent=frozenset({("orders", 0), ("orders", 1)}))
+    for clock[0] in (1010.0, 1020.0):
+        recorder.sampled("f", away)
+    flow = recorder.facts().flows["f"]
+    assert (flow.samples.keys(), flow.silent) == ({("orders", 0)}, 2)
+    sample = flow.samples["orders", 0]
+    assert (sample.lag_records, sample.lag_seconds) == (2, 21.5)
+    recorder.sampled("f", FlowLag(0, 0.0))
+    assert recorder.facts().flows["f"].samples == {}, "it is not selected any more"
+
+
+def test_what_did_not_answer_is_no_sign_that_there_is_nothing_to_do() -> None:
+    recorder = Recorder(lambda: 1000.0)
+
+    def why() -> list[str]:
+        return waits(replace(recorder.facts(), in_force=(FlowInForce("f"),)))
+
+    recorder.sampled("f", FlowLag(0, 0.0, silent=frozenset({("orders", 0)})))
+    (sentence,) = why()
+    assert sentence.endswith("its source does not answer about 1 partitions")
+    recorder.sampled("f", sampled(5, 0))
+    assert why() == []
+    recorder.batch("f", report(row("orders", 3)))
+    recorder.sampled("f", FlowLag(0, 0.0, silent=frozenset({("orders", 0)})))
+    assert why() == [], "it works"
 
 
 def test_a_report_that_cannot_be_counted_fails_nobody(caplog: pytest.LogCaptureFixture) -> None:

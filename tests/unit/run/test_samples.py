@@ -267,9 +267,11 @@ def test_a_partition_whose_leader_is_away_is_said_to_be_and_its_lag_goes_on() ->
     assert (alive["partition"], away["partition"], away["source_end"], away["target_topic"]) == (
         1, 0, None, "east.orders"
     )  # fmt: skip
+    assert setting.lag.silent == {("orders", 0)}
     assert [row["partition"] for row in setting.sample(floors)] == [1], "once"
     source.silent = set()
     assert setting.sample(floors)[0]["lag_seconds"] >= 60, "not as if it had just begun"
+    assert not setting.lag.silent
 
 
 def test_a_transaction_that_stays_open_is_told_with_its_time(
