@@ -110,6 +110,7 @@ def sent_answer(planned: "PlannedResend", outcome: "SendOutcome") -> Resent:
                 "into another topic, and compare"
             )
         elif outcome.complete and records != part.records:
+            complete = False
             warnings.append(
                 f"{part.topic}: {part.records:,} records were picked when it began and {records:,} "
                 "are sent; the others have been deleted from the stage since"
