@@ -130,12 +130,15 @@ class FileLock:
             return None
         try:
             holder, left = _noted(handle), _noted(handle, _LEFT)
-            if holder is None and left is None:
+            last = holder or left
+            if last is None:
                 return LeaseState(is_free=_could_lock(handle))  # a full disk noted no holder
+            if not last.is_of_this_host:
+                return LeaseState(is_free=holder is None, elsewhere=holder)
+            # by the lock, where another process has its number by now
+            gone = last if last.is_gone or _could_lock(handle) else None
         finally:
             os.close(handle)
-        last = holder or left
-        gone = last if last is not None and last.is_gone else None
         return LeaseState(is_free=holder is None or gone is not None, left_by=gone)
 
     def release(self, holder: Holder | None = None) -> None:

@@ -47,10 +47,12 @@ class Holder(NamedTuple):
 
 
 class LeaseState(NamedTuple):
-    """Whether no process has the lease; its last holder, if that ended without giving it back."""
+    """Whether no process has the lease; its last holder, if that ended without giving it back; and
+    the holder of another host, of which that is not known here."""
 
     is_free: bool
     left_by: Holder | None = None
+    elsewhere: Holder | None = None
 
 
 def this_process() -> Holder:

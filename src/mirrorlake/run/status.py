@@ -79,6 +79,7 @@ def read_status(
         except OSError as error:
             unchecked = [*unchecked, f"whether a run was killed is not known: {error}"]
         broken += cut_off(leases)
+        unchecked = [*unchecked, *_not_known_here(leases)]
         flows = _by_topology(rows, connections.topology, leases)
         alerted = {_place(row) for row in alerts}
         alerts += [row for row in broken if _place(row) not in alerted]
@@ -181,6 +182,17 @@ def cut_off(leases: _Leases) -> list[dict[str, Any]]:
         )
         alerts.append({**alert, "since": began.replace(tzinfo=None), "detail": detail})
     return alerts
+
+
+def _not_known_here(leases: _Leases) -> list[str]:
+    """A sentence for each run to its end that a process of another host began: there are no samples
+    to be waited for, as there are of one that is to run all the time."""
+    return [
+        f"whether `run --once` of flow {flow} still runs, or was killed before it came to its end, "
+        f"is not known on this host: {state.elsewhere} has not given its lease back"
+        for flow, (mode, state) in leases.items()
+        if mode == "once" and state.elsewhere is not None
+    ]
 
 
 def _place(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -1,6 +1,7 @@
 """A run that was killed on its way is not healthy, for as long as none has gone on."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -64,9 +65,22 @@ def test_one_that_was_killed_needs_attention_until_the_next_one(
     assert status(tmp_path, lake, mode)["healthy"], "and came to its end"
 
 
+def test_one_whose_number_another_process_has_by_now_was_killed(lake: Lake, tmp_path: Path) -> None:
+    """As where a container starts again under its name, and all in it have the numbers of those
+    before."""
+    leave(lake, socket.gethostname(), os.getpid())
+    found = status(tmp_path, lake, "once")
+    assert not found["healthy"] and [row["alert"] for row in found["alerts"]] == ["not_running"]
+
+
 def test_of_what_is_run_or_known_elsewhere_nothing_is_said(lake: Lake, tmp_path: Path) -> None:
     leave(lake, "another-host", 1)
-    assert status(tmp_path, lake, "once")["healthy"]
+    found = status(tmp_path, lake, "once")
+    assert found["healthy"]
+    (sentence,) = [line for line in found["unchecked"] if "another-host" in line]
+    assert "whether `run --once` of flow east->west still runs, or was killed" in sentence
+    unchecked = status(tmp_path, lake, "continuous")["unchecked"]
+    assert not any("another-host" in line for line in unchecked), "its samples tell"
     leave(lake, socket.gethostname(), dead_process())
     assert status(tmp_path, lake, "stopped")["healthy"]
 
