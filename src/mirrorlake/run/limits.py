@@ -2,7 +2,7 @@
 `mirrorlake.checks.sizes`."""
 
 import time
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mirrorlake.checks.problem import Problem
@@ -31,7 +31,8 @@ def limit_problems(
 ) -> list[Problem]:
     """Problems about record sizes, before the first record of a flow. `plan` is its document in
     that of `run.plan.make_plan`, with its topics and their configs to be; `at_source` are the
-    topics' configs at the source. Raises ClusterUnreachable."""
+    topics' configs at the source. One more says of which topics they are not known. Raises
+    ClusterUnreachable."""
     topics = [topic for topic in plan["topics"] if topic["action"] != "refuse"]
     if not topics:
         return []
@@ -39,7 +40,7 @@ def limit_problems(
     settings = {**PRODUCER_SETTINGS, **given}
     target = connections.admin(flow.target)
     limits = list(_limits(target, topics, plan["configs"], at_source))
-    return list(
+    problems = list(
         size_problems(
             flow.name,
             (flow.source, flow.target),
@@ -49,6 +50,27 @@ def limit_problems(
             request_bytes=_request_bytes(connections, flow, limits),
             codec=named_codec(given),
         )
+    )
+    known = {limit.topic for limit in limits}
+    unknown = sorted(topic["topic"] for topic in topics if topic["topic"] not in known)
+    return [*problems, _unreported(flow, unknown, at_source)] if unknown else problems
+
+
+def _unreported(
+    flow: ResolvedFlow, topics: Sequence[str], at_source: Mapping[str, TopicConfigs]
+) -> Problem:
+    """A note that a cluster does not report the configs of some topics."""
+    clusters = {flow.target if topic in at_source else flow.source for topic in topics}
+    return Problem(
+        "unreported-configs",
+        "note",
+        (flow.name,),
+        topics[0],
+        sentence=f"whether the target takes the largest records of {len(topics):,} topics of flow "
+        f"{flow.name}, such as {topics[0]}, and whether it missed deletions in them, was not "
+        f"checked: cluster {' and '.join(sorted(clusters))} does not report the configs",
+        fix="grant DESCRIBE_CONFIGS on the topics, and at the target on the cluster, for topics "
+        "that are to be made",
     )
 
 
