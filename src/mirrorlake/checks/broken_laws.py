@@ -6,7 +6,7 @@ one query to each target cluster. A cluster that does not answer in time is unch
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple
 from typing import Any
 
@@ -51,13 +51,40 @@ def broken_laws(
                 f"what the target of flow {request.flow.name} holds was not checked: {why}"
             )
             continue
-        # Without a sample, as no process ran the flow recently, its present selection counts.
-        alive = mirrored.get(request.flow.name) or _selected(request.flow, request.extents)
+        alive, unknown = _alive(request, mirrored.get(request.flow.name, set()), ends)
+        unchecked += unknown
         for short in shortfalls(request.extents, alive, ends):
             extent = short.extent
             alerts.append(_alert(vars(extent), "target_behind", short.missing, short.detail()))
         alerts += request.made_again()
     return alerts, unchecked
+
+
+def _alive(
+    request: "_LogEndsRequest", sampled: set[TopicAndPartition], ends: Collection[TopicAndPartition]
+) -> tuple[set[TopicAndPartition], list[str]]:
+    """The source partitions whose target is compared with the map, and what is not known of others.
+
+    Without a sample, as no process ran the flow recently, its present selection counts. Beside
+    others that were sampled, a partition may lack one as its leader is away, or its topic was
+    deleted, and the mirror with it: that the mirror is not there says nothing then.
+    """
+    selected = _selected(request.flow, request.extents)
+    there = {
+        (one.topic, one.partition)
+        for one in request.extents
+        if (one.target_topic, one.target_partition) in ends
+    }
+    left = sorted(selected - sampled - there) if sampled else []
+    alive = sampled | selected.difference(left)
+    if not left:
+        return alive, []
+    topic, partition = left[0]
+    return alive, [
+        f"{len(left):,} partitions of flow {request.flow.name} were not checked, such as "
+        f"{topic}-{partition}: they were not sampled of late, and what the map has of them is not "
+        "at the target, which is right where their topics were deleted on both sides"
+    ]
 
 
 def _selected(flow: ResolvedFlow, extents: Iterable[MapExtent]) -> set[TopicAndPartition]:

@@ -42,6 +42,28 @@ def test_what_its_target_lost_is_known(tmp_path: Path, days: int) -> None:
     ]
 
 
+@pytest.mark.parametrize("end", [50, 20, None])
+def test_what_was_not_sampled_of_late_beside_others_is_looked_at_too(
+    tmp_path: Path, end: int | None
+) -> None:
+    """Its leader at the source is away. Where its mirror is not there, both may be gone on
+    purpose."""
+    file = write_file(tmp_path)
+    lake, _ = opened(no_session, file)
+    away = {"topic": "payments", "target_topic": "east.payments"}
+    for topic in ("orders", "payments"):
+        commit(lake, "records", staged(range(50), 40 * DAY, topic=topic))
+    append(lake, "offset_map", [run_row(0, 49, 40 * DAY), run_row(0, 49, 40 * DAY, **away)])
+    append(lake, "positions", [sample(1, 50, 50), sample(2 * DAY, 50, 50, **away)])
+    topology = load_topology(file)
+    ends = {"east.orders": [50]} | ({} if end is None else {"east.payments": [end]})
+    connections = Connections(topology, {"west": MemoryCluster("west", ends)})
+    alerts, unchecked = broken_laws(lake.now, connections, [topology.flow(FLOW)])
+    found = [(row["alert"], row["topic"], row["value"]) for row in alerts]
+    assert found == ([("target_behind", "payments", 30.0)] if end == 20 else [])
+    assert [("such as payments-0" in sentence) for sentence in unchecked] == [True] * (end is None)
+
+
 @pytest.mark.parametrize("provenance", ["headers", "strip"])
 def test_what_nothing_but_headers_would_show_is_named(tmp_path: Path, provenance: str) -> None:
     """Records that have been on the target have no row in the map, so a hole there may be right."""
