@@ -19,9 +19,9 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import InputError
 from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
 from mirrorlake.groups.checkpoint_plan import GONE, PAST_END, Checkpoint
+from mirrorlake.groups.group_sync import GroupTurns
 from mirrorlake.groups.shared_topics import Direction, Route
 from mirrorlake.groups.sync_plan import ACTIVE, BEHIND
-from mirrorlake.groups.turns import GroupTurns
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake

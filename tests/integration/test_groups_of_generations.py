@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException
 from mirrorlake.config.topology import load_topology
 from mirrorlake.groups.checkpoint_plan import REWOUND
 from mirrorlake.groups.checkpoint_table import positions_as_of
-from mirrorlake.groups.turns import GroupTurns
+from mirrorlake.groups.group_sync import GroupTurns
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.offsets.positions import Committed

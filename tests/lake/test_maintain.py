@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from mirrorlake.cli.main import app
-from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.config.lake import Maintenance
 from mirrorlake.groups.checkpoint_table import deleted_before, positions_as_of
 from mirrorlake.lake import table_upkeep
 from mirrorlake.lake.definitions import TABLES, sql_text

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.config.lake import Maintenance
 from mirrorlake.control.acl_plan import owned_acls
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake import table_upkeep

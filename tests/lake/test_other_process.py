@@ -53,8 +53,8 @@ def test_a_flow_whose_samples_go_on_coming_is_not_free(
 def test_a_flow_that_was_killed_is_free_when_its_samples_have_ceased(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mirrorlake.run.presence.QUIET_SECONDS", 3.0)
-    monkeypatch.setattr("mirrorlake.run.presence.QUIET_INTERVALS", 0.3)  # of ten seconds each
+    monkeypatch.setattr("mirrorlake.run.other_process.QUIET_SECONDS", 3.0)
+    monkeypatch.setattr("mirrorlake.run.other_process.QUIET_INTERVALS", 0.3)  # of ten seconds each
     append(
         lake,
         "objectives",

@@ -15,8 +15,8 @@ import pytest
 from mirrorlake.errors import ClusterUnreachable, MirrorlakeError
 from mirrorlake.failover import drain
 from mirrorlake.failover.failover import MoveOptions, move_groups
+from mirrorlake.groups.group_sync import GroupTurns
 from mirrorlake.groups.shared_topics import Direction
-from mirrorlake.groups.turns import GroupTurns
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.other_logs import OtherLogs

@@ -17,7 +17,7 @@ import pytest
 from mirrorlake.config.topology import Topology, load_topology
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.groups.checkpoint_plan import BEHIND_LOST, GONE, OVER, Checkpoint
-from mirrorlake.groups.turns import GroupTurns
+from mirrorlake.groups.group_sync import GroupTurns
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import MemoryLog
 from mirrorlake.lake.deployment import Deployment

@@ -8,7 +8,7 @@ from typing import Any
 
 from mirrorlake.config.topology import load_topology
 from mirrorlake.groups.checkpoint_plan import Checkpoint
-from mirrorlake.groups.turns import GroupTurns
+from mirrorlake.groups.group_sync import GroupTurns
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.lake.changes import MemoryLog

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.config.lake import Maintenance
 from mirrorlake.config.topology import load_topology
 from mirrorlake.lake.maintain import maintain
 from tests.support.clusters import ClusterPair

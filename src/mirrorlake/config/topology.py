@@ -15,8 +15,7 @@ from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_valid
 from mirrorlake.config.cluster import Cluster, Landing
 from mirrorlake.config.fields import Model
 from mirrorlake.config.flow import Flow
-from mirrorlake.config.lake import Lake
-from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.config.lake import Lake, Maintenance
 from mirrorlake.config.metrics import Metrics, Otlp
 from mirrorlake.config.objectives import FlowObjectives, Objectives
 from mirrorlake.config.security import Security

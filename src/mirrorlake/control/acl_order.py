@@ -1,10 +1,12 @@
 """The order in which ACLs are made and removed, so that a target never allows what its source
 denies: denials are made before what they limit, and removed after it. Pure."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
+from mirrorlake.control.acl_plan import AclChange
 from mirrorlake.control.sorted_names import Prefixes, SortedNames
-from mirrorlake.kafka.values import Acl
+from mirrorlake.kafka.values import Acl, Grant
 
 
 def denials(acls: Iterable[Acl]) -> list[Acl]:
@@ -36,3 +38,44 @@ def apart(acls: Iterable[Acl], others: Collection[Acl]) -> list[Acl]:
 def _begin(acl: Acl) -> str:
     """The name of its topic, or the prefix of its topics."""
     return acl.name if acl.prefix is None else acl.prefix
+
+
+def removals(
+    changes: Iterable[AclChange],
+    undone: AbstractSet[Acl],
+    closed: Callable[[str], bool] = lambda prefix: True,
+) -> list[Acl]:
+    """The ACLs to remove now. Those to be replaced by an ACL that could not be made stay, unless
+    they allow something below a prefix that is not `closed`."""
+    waiting: dict[Grant, list[Acl]] = {}
+    for acl in undone:
+        waiting.setdefault(acl.grant, []).append(acl)
+    places = {grant: _Places(acls) for grant, acls in waiting.items()}
+    return [
+        change.acl
+        for change in changes
+        if change.action == "delete"
+        and (
+            _allows_more(change.acl, closed)
+            or change.acl.grant not in places
+            or not places[change.acl.grant].overlap(change.acl)
+        )
+    ]
+
+
+def _allows_more(acl: Acl, closed: Callable[[str], bool]) -> bool:
+    """Whether it allows something on topics that are no mirrors."""
+    return acl.permission == "ALLOW" and acl.prefix is not None and not closed(acl.prefix)
+
+
+class _Places:
+    """Where ACLs of one grant apply."""
+
+    def __init__(self, acls: Sequence[Acl]) -> None:
+        self._names = SortedNames(acl.name for acl in acls)
+        self._prefixes = Prefixes(acl.prefix for acl in acls if acl.prefix is not None)
+
+    def overlap(self, acl: Acl) -> bool:
+        """Whether one has another ACL's effect on some topic; either may apply to more topics."""
+        below = acl.prefix is not None and self._names.below(acl.prefix)
+        return bool(below or self._prefixes.of(acl.name))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from mirrorlake.config.precedence import opposite_name
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.control.acl_order import allowances, apart, denials
+from mirrorlake.control.acl_order import allowances, apart, denials, removals
 from mirrorlake.control.acl_plan import (
     KIND,
     AclChange,
@@ -22,7 +22,6 @@ from mirrorlake.control.acl_plan import (
     owned_acls,
     plan_acls,
 )
-from mirrorlake.control.acl_removals import removals
 from mirrorlake.control.acl_reports import acls_unreported, not_written_out
 from mirrorlake.control.repeats import RefusedChanges
 from mirrorlake.control.sorted_names import SortedNames

@@ -10,8 +10,8 @@ from confluent_kafka import KafkaException
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable, LakeError, LeaseTaken
 from mirrorlake.forget.still_needed import FlowPositions, known_position
+from mirrorlake.kafka.answered_offsets import committed_by
 from mirrorlake.kafka.client_settings import Settings
-from mirrorlake.kafka.committed import committed_by
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.forgotten import resends_from
 from mirrorlake.lake.map_store import LakeMap

@@ -5,17 +5,21 @@ what changed. The newest checkpoints are read from the lake at the start and the
 a turn in which nothing moved writes nothing.
 """
 
+import logging
 import sys
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
+from typing import NamedTuple
 
 from mirrorlake import failpoints
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ReplicationError
 from mirrorlake.groups import logs
 from mirrorlake.groups.checkpoint_plan import (
+    OTHER_KIND,
     Checkpoint,
     GroupPartition,
     plan_checkpoints,
@@ -23,7 +27,6 @@ from mirrorlake.groups.checkpoint_plan import (
     to_translate,
 )
 from mirrorlake.groups.left_out import LeftOutGroups
-from mirrorlake.groups.listed_groups import ListedGroups
 from mirrorlake.groups.logs import LogStarts
 from mirrorlake.groups.named_groups import not_reported
 from mirrorlake.groups.newest_checkpoints import NewestCheckpoints
@@ -31,8 +34,7 @@ from mirrorlake.groups.passed_over import RunningPassedOver
 from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.groups.sent_checkpoints import published
 from mirrorlake.groups.shared_topics import Direction, joined
-from mirrorlake.groups.split_positions import SplitPositions
-from mirrorlake.kafka.groups import GroupPositions
+from mirrorlake.kafka.groups import GroupAdmin, GroupPositions, Listing
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.translate import Translator
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
@@ -43,6 +45,89 @@ from mirrorlake.offsets.positions import (
     TopicPartitionOffset,
     Translated,
 )
+
+#: By group and partition, as a cluster reported them.
+PositionsOfGroups = Mapping[str, Mapping[TopicAndPartition, Committed]]
+
+
+class Split(NamedTuple):
+    """Positions in mirrored logs, their partitions, and the keys of all other positions."""
+
+    committed: Mapping[GroupPartition, Committed]
+    places: Set[TopicAndPartition]
+    elsewhere: Set[GroupPartition]
+
+
+class SplitPositions:
+    """Caches what follows from a cluster's answer, which must not be modified: an equal answer
+    yields the same objects. For one thread."""
+
+    def __init__(self) -> None:
+        self._last: PositionsOfGroups | None = None
+        self._topics: frozenset[str] = frozenset()
+        self._within: tuple[Set[str], Mapping[TopicAndPartition, int]] = frozenset(), {}
+        self._split: Split | None = None
+
+    def topics(self, reported: PositionsOfGroups) -> frozenset[str]:
+        """The topics in which there are positions."""
+        if reported != self._last:
+            self._last, self._split = reported, None
+            self._topics = frozenset(key[0] for positions in reported.values() for key in positions)
+        return self._topics
+
+    def split(
+        self, reported: PositionsOfGroups, topics: Set[str], since: Mapping[TopicAndPartition, int]
+    ) -> Split:
+        """Split positions by whether they are in these topics, and not behind the offset since
+        which the log of their partition is another one."""
+        self.topics(reported)
+        if self._split is None or (topics, since) != self._within:
+            everything = {
+                (group, *place): position
+                for group, positions in reported.items()
+                for place, position in positions.items()
+            }
+            committed = {
+                key: at
+                for key, at in everything.items()
+                if key[1] in topics and at.offset <= since.get(key[1:], at.offset)
+            }
+            places = frozenset(key[1:] for key in committed)
+            self._within = topics, since
+            self._split = Split(committed, places, everything.keys() - committed.keys())
+        return self._split
+
+
+logger = logging.getLogger(__name__)
+
+
+class ListedGroups:
+    """Groups of a source, asked for again in time. For one thread. Raises ClusterUnreachable."""
+
+    def __init__(self, flow: ResolvedFlow, source: GroupAdmin) -> None:
+        self._flow = flow
+        self._source = source
+        self._listed: Listing | None = None
+        self._listed_at = float("-inf")
+        self._other_kinds: frozenset[str] = frozenset()
+
+    def listing(self) -> Listing:
+        """The newest answer; one with errors is not kept."""
+        settings = self._flow.settings
+        old = time.monotonic() - self._listed_at >= settings.refresh_groups_interval_seconds
+        if self._listed is None or self._listed.errors or (settings.refresh_groups_enabled and old):
+            self._listed = self._source.listing()
+            self._listed_at = time.monotonic()
+            self._tell_other_kinds(self._source.other_kinds(self._listed))
+        return self._listed
+
+    def _tell_other_kinds(self, groups: frozenset[str]) -> None:
+        for group in sorted(groups - self._other_kinds):
+            if selects_group(self._flow.settings, group):
+                logger.warning(
+                    "flow %s leaves out group %s, which is %s", self._flow.name, group, OTHER_KIND
+                )
+        self._other_kinds = groups
 
 
 class Checkpointing:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ReplicationError
 from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition, with_outcome
+from mirrorlake.groups.checkpointing import Checkpointing
 from mirrorlake.groups.logs import LogStarts, ThrottledLogEnds
 from mirrorlake.groups.mover import (
     Sent,
@@ -19,10 +20,12 @@ from mirrorlake.groups.mover import (
 from mirrorlake.groups.moves import change_of
 from mirrorlake.groups.named_groups import not_reported
 from mirrorlake.groups.newest_checkpoints import NewestCheckpoints
+from mirrorlake.groups.running_flow import RunningFlow
 from mirrorlake.groups.sent_checkpoints import as_kept, as_set, change_tried
 from mirrorlake.groups.sync_plan import NOT_THERE, SILENT, Keep, Move, TargetGroup, decide
 from mirrorlake.lake.changes import PendingChanges
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.mm2.mirror_topics import CheckpointTopic
 from mirrorlake.offsets.positions import TopicAndPartition
 
 logger = logging.getLogger(__name__)
@@ -219,3 +222,20 @@ def _decided(
     if checkpoint.synced:
         return None
     return Keep(SILENT if checkpoint.target in silent else NOT_THERE)
+
+
+class GroupTurns:
+    """Two tasks of a flow's control loop over the same newest checkpoints: `source` queries what
+    groups committed, `target` sets positions. For one thread."""
+
+    def __init__(
+        self,
+        flow: ResolvedFlow,
+        deployment: Deployment,
+        running: RunningFlow,
+        topic: CheckpointTopic,
+    ) -> None:
+        mirror_starts = LogStarts(deployment.connections.admin(flow.target))
+        newest = NewestCheckpoints(flow, deployment.lake, running, lambda _: mirror_starts.forget())
+        self.source = Checkpointing(flow, deployment, newest, mirror_starts, topic)
+        self.target = GroupSync(flow, deployment, newest, mirror_starts)

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.config.lake import Maintenance
 from mirrorlake.config.topology import Topology
 from mirrorlake.lake import table_upkeep
 from mirrorlake.lake.changes import HISTORY_DELETED, WHOLE_LAKE, Change

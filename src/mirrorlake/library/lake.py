@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from threading import Event
 
-from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.config.lake import Maintenance
 from mirrorlake.library.answers import Plan, Produced, Rows, Status
 from mirrorlake.library.lake_answers import Forgotten, Registered, Upkeep
 from mirrorlake.library.planning import planned

@@ -1,5 +1,5 @@
-"""How late a partition is, in seconds, from samples of its source's end. Pure: times are seconds
-that the caller gives.
+"""How late a partition is, and since when it stalls, by samples. Pure: times are the caller's
+seconds.
 
 Kafka does not tell when an offset was written unless the record is read. Samples do, nearly: if the
 end was 100 at one sample and 200 at the next, offset 150 was written about half way between them.
@@ -77,3 +77,39 @@ def _came_at(points: list[tuple[float, int]], produced: int) -> float:
         return since
     until, ahead = later[0]
     return since + (until - since) * (produced - behind + 1) / (ahead - behind + 1)
+
+
+class Stalls:
+    """Since when partitions with waiting records stand still, in samples of a flow. For one thread.
+
+    A time without samples that is longer than `quiet` seconds does not count: no process ran the
+    flow, or one of its clusters was away, so it could not have moved.
+    """
+
+    def __init__(self, quiet: float) -> None:
+        self._quiet = quiet
+        #: The produced position, when a partition was seen to get there or to have nothing to do,
+        #: and when it was sampled last.
+        self._stands: dict[PartitionGeneration, tuple[int, float, float]] = {}
+
+    def seed(self, key: PartitionGeneration, produced: int, since: float, until: float) -> None:
+        """Take over from an earlier process that a partition stood from `since` to `until`."""
+        self._stands[key] = (produced, since, until)
+
+    def keep(self, keys: Collection[PartitionGeneration]) -> None:
+        """Forget all partitions but these."""
+        self._stands = {key: stands for key, stands in self._stands.items() if key in keys}
+
+    def observe(
+        self, key: PartitionGeneration, at: float, produced: int, waiting: int
+    ) -> float | None:
+        """Note a sample: the flow's position, and how many records wait behind it. Returns since
+        when they have waited without a move, as far as was seen, moved up by the time in which
+        nothing was; None if none wait."""
+        before = self._stands.get(key)
+        since = at
+        if before is not None and waiting > 0 and before[0] == produced:
+            unseen = at - before[2]
+            since = min(at, before[1] + (unseen if unseen > self._quiet else 0.0))
+        self._stands[key] = (produced, since, at)
+        return since if waiting > 0 else None

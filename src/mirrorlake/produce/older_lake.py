@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from mirrorlake.errors import MapUnknown
-from mirrorlake.offsets.embedding import places_in
 from mirrorlake.offsets.runs import Segment, Written, segments_of
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.encoding import Hops, as_records, as_sent, digests, numbers_of
@@ -101,3 +100,27 @@ def _segments(offsets: np.ndarray, targets: np.ndarray) -> Iterator[Segment]:
         breaks = np.flatnonzero(np.diff(targets) != 1) + 1
         for part, at in zip(np.split(offsets, breaks), np.split(targets, breaks), strict=True):
             yield from segments_of(part, int(at[0]))
+
+
+def places_in(wanted: np.ndarray, held: np.ndarray) -> np.ndarray | None:
+    """For each of `wanted` its index in `held`, -1 if there is no equal one; the others rise. None
+    if there is no such assignment, or more than one: then it cannot be known."""
+    present = np.isin(wanted, held)
+    asked, there = wanted[present].tolist(), held.tolist()
+    earliest = list(_earliest(asked, there))
+    latest = [len(there) - 1 - at for at in _earliest(asked[::-1], there[::-1])][::-1]
+    if len(earliest) < len(asked) or earliest != latest:
+        return None
+    places = np.full(len(wanted), -1, np.int64)
+    places[present] = earliest
+    return places
+
+
+def _earliest(wanted: list[int], held: list[int]) -> Iterator[int]:
+    """Each value's earliest index behind that of the one before; ends at the first without."""
+    rest = enumerate(held)
+    for one in wanted:
+        at = next((at for at, other in rest if other == one), None)
+        if at is None:
+            return
+        yield at

@@ -14,7 +14,7 @@ from functools import partial
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.acl_reports import LEFT, left_acls
 from mirrorlake.errors import LeaseTaken, ReplicationError
-from mirrorlake.groups.turns import GroupTurns
+from mirrorlake.groups.group_sync import GroupTurns
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.deployment import Deployment

@@ -15,11 +15,10 @@ from mirrorlake.lake.rising_times import time_of_sample
 from mirrorlake.lake.samples import newest_samples
 from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.offsets.known_offsets import SPREAD_FROM, KnownOffsets, spread
-from mirrorlake.offsets.lag import LagHistory
+from mirrorlake.offsets.lag import LagHistory, Stalls
 from mirrorlake.offsets.open_transactions import Held, OpenTransactions
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition, partitions_of
 from mirrorlake.offsets.samples import SampleLog
-from mirrorlake.offsets.stalls import Stalls
 from mirrorlake.run.sample_rows import SampleRow, SampleValues, keep_known
 from mirrorlake.run.snapshot import Snapshot
 from mirrorlake.run.standing_rows import Seen, StandingRows

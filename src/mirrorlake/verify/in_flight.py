@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.kafka.committed import committed_by
+from mirrorlake.kafka.answered_offsets import committed_by
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.naming.at_target import name_at_target
 from mirrorlake.offsets.generations import GenerationIds, number_of

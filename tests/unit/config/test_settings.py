@@ -11,8 +11,7 @@ from pydantic_core import PydanticUndefined
 from mirrorlake.config.cluster import Cluster, Landing
 from mirrorlake.config.flow import DEFAULT_CONFIG_PROPERTIES_EXCLUDE, Flow
 from mirrorlake.config.flow_reasons import NOT_NEEDED, normal, reason
-from mirrorlake.config.lake import Lake, Warehouse
-from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.config.lake import Lake, Maintenance, Warehouse
 from mirrorlake.config.metrics import Metrics, Otlp
 from mirrorlake.config.objectives import Objectives
 from mirrorlake.config.topology import Topology

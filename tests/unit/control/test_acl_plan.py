@@ -6,9 +6,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirrorlake.control.acl_order import removals
 from mirrorlake.control.acl_plan import AclChange, Mirrors, owned_acls, plan_acls
 from mirrorlake.control.acl_plan import implied_acls as imply
-from mirrorlake.control.acl_removals import removals
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.changes import Change
 from tests.support.acls import acl

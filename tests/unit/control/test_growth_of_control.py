@@ -9,8 +9,8 @@ import pytest
 
 from mirrorlake.config.topology import load_topology
 from mirrorlake.control import acl_sync, config_sync, target_generations
+from mirrorlake.control.acl_order import removals
 from mirrorlake.control.acl_plan import AclChange, Mirrors, implied_acls, owned_acls, plan_acls
-from mirrorlake.control.acl_removals import removals
 from mirrorlake.control.denied_topics import DeniedTopics
 from mirrorlake.control.repeats import Contests, RefusedChanges
 from mirrorlake.control.target_comparison import compare_targets

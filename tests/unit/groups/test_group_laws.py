@@ -37,7 +37,7 @@ from mirrorlake.groups.moves import (
     verified,
 )
 from mirrorlake.groups.sent_checkpoints import as_set
-from mirrorlake.groups.shared_position import SharedPosition
+from mirrorlake.groups.shared_topics import SharedPosition
 from mirrorlake.groups.sync_plan import ACTIVE, BEHIND, HAS_READ_ON, Keep, Move, TargetGroup, decide
 from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
 

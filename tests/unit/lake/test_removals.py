@@ -8,7 +8,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from mirrorlake.config.lake import Lake as Location
-from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.config.lake import Maintenance
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.maintain import maintain
 from mirrorlake.lake.opening import open_lake

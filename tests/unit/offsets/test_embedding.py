@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.offsets.embedding import places_in
+from mirrorlake.produce.older_lake import places_in
 
 LOG = st.lists(st.integers(0, 3), max_size=8)
 

@@ -1,7 +1,7 @@
 """Since when a partition with records that wait has not moved."""
 
+from mirrorlake.offsets.lag import Stalls
 from mirrorlake.offsets.positions import PartitionGeneration
-from mirrorlake.offsets.stalls import Stalls
 
 KEY = PartitionGeneration("orders", 0, 0)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.config.lake import Maintenance
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.maintain import maintain

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from mirrorlake.run.presence import QUIET_SECONDS, RECENT, Presence
+from mirrorlake.run.other_process import QUIET_SECONDS, RECENT, Presence
 
 NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
 BEFORE = NOW - timedelta(seconds=5)

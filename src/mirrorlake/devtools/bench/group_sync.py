@@ -10,7 +10,7 @@ import pyarrow as pa
 from mirrorlake.config.topology import Topology
 from mirrorlake.devtools.bench.control import topology_of, wait_until_listed
 from mirrorlake.devtools.bench.measure import seconds_of
-from mirrorlake.groups.turns import GroupTurns
+from mirrorlake.groups.group_sync import GroupTurns
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import MemoryLog

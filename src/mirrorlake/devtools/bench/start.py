@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.config.lake import Maintenance
 from mirrorlake.devtools.bench.control import topology_of
 from mirrorlake.devtools.bench.made_up import DAY, FLOW, MAINTAINED, YEAR, History, make_history
 from mirrorlake.groups.checkpoint_table import newest_checkpoints
