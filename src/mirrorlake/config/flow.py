@@ -49,19 +49,15 @@ def time_of_start(start: str) -> int | None:
 
 
 class Flow(Model):
-    """Settings of one flow, under MirrorMaker 2's names with `_` for `.` and with its meaning
-    (docs/mm2.md, "Settings").
+    """Settings of one flow, under MirrorMaker 2's names with `_` for `.` and with its meaning;
+    docs/settings.md says what each is for.
 
     Intervals are in seconds. A factor of None means the source topic's, or 3 for our internal
     topics, but never more than the target's brokers. `policy` is default, identity,
     `package.module:Class` or `file.py:Class`. `paused` is true for the whole flow, or a list of
-    patterns of topic names. `provenance` is none, headers (each hop adds a header naming the
-    cluster that the record came from, and a record that has been on the target is not sent there
-    again) or strip (the same check, but the headers are removed: for the last hop). `start` is
-    earliest, latest or a time: where the flow begins in partitions that exist at its first run;
-    later ones are mirrored whole. A record that the target refuses stops its partition, or with
-    `on_refused: park` is passed over. A `compression` of None is lz4, or zstd once the target has
-    refused a record for its size. `produce_tasks` is the number of transactional shards.
+    patterns of topic names. `provenance` is none, headers, or strip (for the last hop); `start` is
+    earliest, latest or a time. A `compression` of None is lz4, or zstd once the target has refused
+    a record for its size.
     """
 
     enabled: bool = True

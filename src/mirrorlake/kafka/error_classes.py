@@ -1,9 +1,8 @@
 """What each error of Kafka or librdkafka concerns, and so what helps: one table for all.
 
-Whether an error passes by itself depends on what it concerns. A record or topic is refused at each
-attempt; a producer's state ends with the producer; a cluster comes back. Codes below 0 are
-librdkafka's (`rdkafka.h`), the others the protocol's
-(https://kafka.apache.org/protocol#protocol_error_codes).
+Whether an error passes by itself depends on that: a record or topic is refused at each attempt; a
+producer's state ends with the producer; a cluster comes back. Codes below 0 are librdkafka's
+(`rdkafka.h`), the others the protocol's (https://kafka.apache.org/protocol#protocol_error_codes).
 """
 
 from collections.abc import Mapping

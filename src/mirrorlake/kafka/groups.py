@@ -1,13 +1,12 @@
 """Consumer groups of a cluster: list them, query and set their positions (KIP-222, KIP-396,
 KIP-709).
 
-A separate process sends the requests that a group's coordinator answers. An AdminClient (librdkafka
-2.16, its pull request 5397) aborts its process when that coordinator is away at that moment,
-whether it lists positions or describes groups, and checking first leaves a gap.
-`Consumer.committed` is safe, but needs a client with threads and connections for each group, 80 ms
-each. The fast way takes 0.6 s for 500 groups, one request per group; in a process of its own, a
-crash costs one turn of some groups and not the replicator. Answers from before a crash are kept,
-and unanswered groups come last the next time, so a bad coordinator holds up only its own groups.
+A separate process sends the requests that a group's coordinator answers: an AdminClient (librdkafka
+2.16, its pull request 5397) aborts its process when that coordinator is away at that moment, and
+checking first leaves a gap. `Consumer.committed` is safe, but needs a client for each group, 80 ms
+each; this takes 0.6 s for 500 groups. A crash costs one turn of some groups: answers from before
+are kept, and unanswered groups come last the next time, so a bad coordinator holds up only its own
+groups.
 """
 
 import json

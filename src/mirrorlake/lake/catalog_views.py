@@ -1,10 +1,6 @@
 """The views of a lake in a catalog: made once, altered where their query has changed, and never
-replaced.
-
-`CREATE OR REPLACE VIEW` would drop the grants on a view; `ALTER VIEW … AS` keeps them, on
-Databricks as in Spark. A session that reads a folder makes its own views instead, which no other
-session sees (`Lake.make_known`).
-"""
+replaced, which would drop their grants (docs/not_obvious.md). A session that reads a folder makes
+its own views instead, which no other session sees (`Lake.make_known`)."""
 
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.catalog_names import ALTERED, CREATED, KEPT, CatalogNames, StatementRefused

@@ -1,10 +1,7 @@
 """The log of a table at a path or URL, as the process that commits to it follows it. It reads each
 commit that comes once, to know what decides about its own; and its own is one put, which is
-recognized where the answer was lost (`own_commits.commit_at`).
-
-delta-rs lists the log three times an append, in a folder all of it, and reads all of it behind the
-last checkpoint for the version of an application: in a store a dozen requests, one after another.
-"""
+recognized where the answer was lost (`own_commits.commit_at`). delta-rs would list the log three
+times an append, and read all of it behind the last checkpoint: in a store a dozen requests."""
 
 import time
 from collections.abc import Callable, Hashable, Sequence

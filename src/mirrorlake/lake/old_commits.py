@@ -1,11 +1,10 @@
 """Keeps the log of a table that downstream streams follow for a week back, so that a stream that
 rested goes on where it stopped (docs/downstream.md).
 
-Such a stream reads the commits one by one, and the files that each added. So a commit is kept
-together with the files that it removed: a running process makes few files of small ones
-(`run/upkeep.py`). Opening the table takes its newest checkpoint and a listing of the log. So the
-number of kept commits has a bound, and few older checkpoints are kept, each as large as the table
-has files (https://github.com/delta-io/delta/blob/master/PROTOCOL.md).
+Such a stream reads the commits one by one, and the files that each added, so a commit is kept
+together with the files that it removed. Opening the table takes its newest checkpoint and a listing
+of the log: so the number of kept commits has a bound, and few older checkpoints, each as large as
+the table has files, are kept.
 """
 
 import json

@@ -1,9 +1,8 @@
 """The index of the stage, built from the table and kept up by its commits; all threads share it.
 
 At a path or URL, and for a catalog's own tables on a disk of this host, the driver reads the log
-and the coordinates of new files itself; otherwise Spark reports what new commits added. Either way
-the index can be built again from the table's newest snapshot at any time, with the same result:
-nothing depends on the index alone.
+and the coordinates of new files itself; otherwise Spark reports what new commits added. The index
+can be built again from the table's newest snapshot at any time: nothing depends on it alone.
 """
 
 import logging

@@ -1,11 +1,9 @@
 """The checkpoints of landing queries, and the names that their commits to `records` carry.
 
 Each query is marked in the lake (`Lake.leases`) before it begins: its checkpoint may be a folder on
-another host, and a process that fences queries that still run has to know their names.
-
-No query goes on from the checkpoint of another. A batch is committed whole, so a partition goes on
-at the offset after its newest one in the table, and a process that died between Delta's commit and
-Spark's has left nothing that could contradict it.
+another host, and a process that fences queries that still run has to know their names. No query
+goes on from the checkpoint of another: a partition goes on at the offset after its newest one in
+the table, whatever a dead process left between Delta's commit and Spark's.
 """
 
 import json

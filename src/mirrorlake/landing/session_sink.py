@@ -1,10 +1,9 @@
 """The sink of a landing query whose batches the session commits: into a catalog, by Delta's own
-sink, which gets the rows that tasks hand over; and through Spark Connect, where a sink of ours
-would run in another process than this one.
+sink; and through Spark Connect, where a sink of ours would run in another process.
 
 Spark has been seen to take a batch for done without having run a task of it. So tasks report what
 they have read (`receipts.py`), and a batch counts once they have read all of it. Delta has
-committed by then: `landing/unread.py` explains what may leave a hole, and looks for it.
+committed by then: `landing/unread.py` looks for holes.
 """
 
 import logging

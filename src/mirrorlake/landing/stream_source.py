@@ -1,10 +1,9 @@
 """The source of a landing query: a Python data source for Spark (version 4.0 and later).
 
 Spark plans and triggers, keeps the offsets in its checkpoint and runs the tasks. `batch_planner.py`
-decides where a batch ends, in a process beside the driver: Spark 4.0 and 4.1 set a Python source no
-limit, and 4.2 sets the one that it asks the source for (SPARK-55304). A task reads its ranges and
-hands rows over, which the session's sink commits (`landing/session_sink.py`). Where this package
-commits (`PathSink`) no task of the source runs: Spark starts batches, and keeps their ends.
+decides where a batch ends, in a process beside the driver: only Spark 4.2 has a limit for Python
+sources, the one that it asks them for (SPARK-55304). Tasks hand rows to the session's sink
+(`landing/session_sink.py`); where this package commits (`PathSink`) none of the source's runs.
 """
 
 import logging

@@ -2,9 +2,8 @@
 the stage holds records behind them.
 
 Where a session commits, Delta has committed before it is known what Spark's tasks have read
-(`landing/session_sink.py`). Then a process may die, or Spark may have left out a part. The next
-query reads from the last staged record on; no query reads again what lies before it, and flows take
-a hole for offsets without records. So the end of such a query, or the next process, checks: as many
+(`landing/session_sink.py`): a process may die then, or Spark leave out a part, and flows take a
+hole for offsets without records. So the end of such a query, or the next process, checks: as many
 records as offsets are no hole; if there are fewer, the source shows which there are.
 """
 

@@ -1,9 +1,7 @@
-"""What a cluster reports of topics, without objects for their partitions, replicas and configs.
-
-confluent-kafka makes some ten objects per partition of each answer, while it holds the
-interpreter's lock: for 2,000 partitions that is 50 ms of CPU, although a topic's id and our rights
-need none of them. And it makes some ninety per topic for configs, which rarely change.
-"""
+"""What a cluster reports of topics, without an object for each of their partitions, replicas and
+configs: confluent-kafka makes some ten a partition of each answer, and some ninety a topic for
+configs, while it holds the interpreter's lock: for 2,000 partitions 50 ms of CPU, although a
+topic's id and our rights need none of them."""
 
 import ctypes as C
 import weakref

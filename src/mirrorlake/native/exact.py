@@ -1,9 +1,8 @@
 """Values that a column of the stage cannot hold, and the columns beside it that hold them.
 
-Kafka accepts any 64-bit number as a record's time, and any bytes as a header's name. A TIMESTAMP of
-Delta, Spark or DuckDB is within the years 1 to 9999, and a STRING is UTF-8. So that each record is
-staged exactly, and every reader has `timestamp` and `headers` as usual, the few values that do not
-fit are in `timestamp_ms` and `header_names`, which are null for all other records.
+Kafka accepts any 64-bit number as a record's time, and any bytes as a header's name; a TIMESTAMP of
+Delta, Spark or DuckDB is within the years 1 to 9999, and a STRING is UTF-8. The few values that do
+not fit are in `timestamp_ms` and `header_names`, which are null for all other records.
 """
 
 import numpy as np

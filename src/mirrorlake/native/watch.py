@@ -1,9 +1,6 @@
 """Notices records behind the ends of logs, by a fetch that waits at the brokers: quiet partitions
-need no queries.
-
-librdkafka names all partitions in each fetch, since it has no sessions (KIP-227), so a broker is
-asked again only when what was reported before was taken, or after WAIT_SECONDS.
-"""
+need no queries (docs/not_obvious.md). As each fetch names all partitions (KIP-227), a broker is
+asked again only when what was reported before was taken, or after WAIT_SECONDS."""
 
 from collections.abc import Mapping
 from typing import Any

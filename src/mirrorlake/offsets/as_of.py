@@ -1,21 +1,19 @@
 """Where each partition ends as of a time, so that every transaction of the source lies in front of
 it with all of its records, or with none. Pure.
 
-The stage does not show to which transaction a record belongs: consumers see neither producers nor
-markers. It shows where log ends were. A landed batch that reaches the ends of all partitions, the
-last stable offsets (KIP-98), notes beside its rows which partitions' logs went on behind that, and
-how far they went at a moment after all these ends were reported. From this follows, assuming only
-that offsets of a marker hold no record:
+The stage does not show transactions: consumers see neither producers nor markers. It shows where
+log ends were. A landed batch that reaches the ends of all partitions, the last stable offsets
+(KIP-98), notes beside its rows which partitions' logs went on behind that, and how far, at a moment
+after all these ends were reported. From this follows, assuming only that offsets of a marker hold
+no record:
 
 - A transaction with a record below such an end was decided by then, so all of its records were
-  written by then. If no log went on behind the batch's end, no transaction has records on both
-  sides of it, over all partitions.
-- If a log did go on, that may be by a transaction that is decided but whose marker is still missing
-  there. A transaction that ends leaves a gap of offsets. So if all offsets are staged from there up
-  to an end that no transaction has on both sides, none of these records belong to one.
-- In one partition, no transaction has both sides of a batch's end if all offsets are staged from
-  there to where its log went on to: a transaction on both sides was decided, and its marker would
-  lie in between.
+  written by then. If no log went on behind the batch's end, none has records on both sides of
+  it.\n- If a log did go on, that may be by a decided transaction whose marker is still missing
+  there. A transaction that ends leaves a gap of offsets: if all offsets are staged from there up to
+  an end that no transaction has on both sides, none of these records belong to one.\n- In one
+  partition, no transaction has both sides of a batch's end if all offsets are staged from there to
+  where its log went on to: it was decided, and its marker would lie in between.
 
 Compaction leaves gaps too, and counts as transactions: the cut may then lie earlier than it could.
 """

@@ -2,15 +2,14 @@
 another one by now.
 
 While a partition keeps its transactional id, the task that initialised the id last is the only
-writer (KIP-98). That is not enough if partitions move between ids (another number of
-`produce_tasks`), or if records are deleted from the stage that such a task may still hold: it would
-initialise its id after all others, and write. So the process that makes such a change first notes a
-new token at the target, and then fences the ids. A task that initialised its id before that is
-fenced; one that does so later finds the newer token, since it asks after initialising.
+writer (KIP-98). But partitions move between ids with another number of `produce_tasks`, and records
+may be deleted from the stage that such a task still holds: it would initialise its id after all
+others, and write. So the process that makes such a change first notes a new token at the target,
+and then fences the ids. A task that initialised its id before is fenced; a later one finds the
+newer token, which it asks for then.
 
 The token is the committed offset of a group of its own in partition 0 of each target topic: Kafka
-keeps it with the topics that it is about, and forgets it with them, or after some days. Without
-such a change there is none.
+forgets it with the topic, or after some days. Without such a change there is none.
 """
 
 import logging

@@ -1,11 +1,9 @@
 """Writes the rows of produced batches into `offset_map` and `latency`, beside the next batch.
 
 A Delta commit takes longer than a small batch, so a thread of its own appends the rows of finished
-batches, as many at once as have come together. Until they are there, the metadata that the target
-commits with every position names them as `unmapped`: a crash loses the queue, and the next start
-rebuilds the rows from the target and the stage.
-
-Where the store finds commits expensive, rows wait for those of later batches
+batches, as many at once as have come together. Until then the metadata that the target commits with
+every position names them as `unmapped`: the next start rebuilds what a crash loses from the target
+and the stage. Where commits to the store are expensive, rows wait for those of later batches
 (`LakeMap.rows_wait_seconds`), except after a pause.
 """
 

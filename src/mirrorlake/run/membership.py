@@ -1,10 +1,9 @@
 """Whether this process is the working one of its group, by what Kafka says of its membership. Pure.
 
-A group of processes has a topic with one partition: the member that has it works, the others stand
-by. A process that stood still (a signal, a paused machine, a thread that got no turn) believes what
-it heard last, and Kafka may have given the partition to another one since. So no news counts for
-longer than a session lasts, and an assignment counts only once the group's coordinator has accepted
-a commit of it, which it refuses to a member that it has given up.
+A group of processes has a topic with one partition: the member that has it works. A process that
+stood still (a signal, a paused machine) believes what it heard last, while Kafka may have given the
+partition to another. So no news counts for longer than a session lasts, and an assignment only once
+the coordinator has accepted a commit of it, which it refuses to a member that it has given up.
 """
 
 from dataclasses import dataclass

@@ -1,13 +1,12 @@
 """Archives of classes, which Java maps into memory (class data sharing, JEP 310 and JEP 350): of a
 Spark session, and of an embedded broker.
 
-Without one, each session reads some 15,000 classes from 250 jars and verifies them: half of the
-time until its first answer; a broker takes twice as long to start. Java binds an archive to the
-paths of those jars, so it lives in the Python environment that holds pyspark's. Making the two
-takes 50 s of a core, so no command waits for that: the demo starts it in the background
-(`make_behind`), as a process of this module that warms up and outlives the process that asked.
-Until they are there, and where they cannot be made, Java starts without.
-`MIRRORLAKE_CLASS_ARCHIVE=off` turns archives off for good.
+Without one, a session reads and verifies some 15,000 classes from 250 jars: half of the time until
+its first answer; a broker takes twice as long to start. Java binds an archive to the paths of those
+jars, so it lives in the Python environment of pyspark. Making the two takes 50 s of a core, so no
+command waits: the demo starts it in the background (`make_behind`), as a process of this module
+that outlives it. Without them Java starts as ever. `MIRRORLAKE_CLASS_ARCHIVE=off` turns them off
+for good.
 """
 
 import hashlib

@@ -1,11 +1,10 @@
 """One pool of tasks: jobs and a task in, results and failures out.
 
-A task is the same code wherever it runs: in threads of this process, in Spark's workers, or there
-over rows that Spark hands over. Results come from Spark pickled, one a row. Spark would make a text
-of a task's exception and drop the results of all tasks, so an exception comes back as a row, too.
-So a failure of Spark's is only what Spark lost itself, such as a worker that was killed, and Spark
-retries only that; the caller retries what a task raised. A task that came to its end reports it:
-one that Spark left out would otherwise look like one that had nothing to give.
+A task is the same code in threads of this process, in Spark's workers, or there over rows that
+Spark hands over. Results come from Spark pickled, one a row, and so does a task's exception: Spark
+would make a text of it and drop the results of all tasks. So Spark fails, and retries, only for
+what it lost itself, such as a killed worker; the caller retries the rest. A task reports its end:
+one that Spark left out would look like one without results.
 """
 
 import copyreg

@@ -1,10 +1,8 @@
 """The process from which Spark's Python workers of a local session are forked: pyspark's own, with
-the imports that each of them needs.
+the imports that each of them needs (docs/not_obvious.md).
 
-A worker then begins at once instead of after a second of imports. After each task pyspark has a
-worker collect garbage; `gc.freeze` exempts what was imported before. Before each task pyspark has a
-worker forget the contents of Python's import path; Spark's jar, which the JVM adds to the path,
-would be listed anew: 5,000 names.
+After each task pyspark has a worker collect garbage: `gc.freeze` exempts what was imported before.
+Before each task it has a worker forget what Python's import path has, and list Spark's jar anew.
 """
 
 import gc
