@@ -33,8 +33,7 @@ def memory_mib(
     roots: Iterable[int], part_of_command: str | None, program: str = "python", own: bool = False
 ) -> float:
     """Resident memory, in MiB, of the processes in trees that run `program` with the argument
-    `part_of_command` (None: with any). `own` leaves out mapped files, which the system can
-    reclaim."""
+    `part_of_command` (None: any). `own` leaves out mapped files, which the system can reclaim."""
     size = 0
     for process in tree_of(roots):
         with suppress(psutil.Error):

@@ -1,5 +1,4 @@
-"""A thread that repeats a turn of work until it is stopped: the one supervisor of everything in a
-run.
+"""A thread that repeats a turn of work until it is stopped: the supervisor of everything in a run.
 
 It knows neither the work nor the clock. Any exception of a turn is reported and the turn retried,
 or it ends the worker with an error that its owner sees: no thread ends in silence (DESIGN.md,

@@ -1,5 +1,4 @@
-"""The rights that the principals of a flow's clusters lack to replicate it, checked before the
-first record moves (docs/security.md)."""
+"""The rights that flows' principals lack, checked before the first record (docs/security.md)."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set

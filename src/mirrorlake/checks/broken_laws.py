@@ -106,8 +106,7 @@ def _is_living(extent: MapExtent, targets: Mapping[tuple[str, str], Any]) -> boo
 
 
 def _has_echoes(flow: ResolvedFlow, extents: Iterable[MapExtent]) -> bool:
-    """Whether staged records in the mapped ranges of a flow may lack a map row because they were on
-    the target before: only their headers show that."""
+    """Whether staged records in mapped ranges may lack map rows as echoes: only headers show it."""
     return flow.settings.provenance != "none" and any(one.flow == flow.name for one in extents)
 
 

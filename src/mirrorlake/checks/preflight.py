@@ -109,8 +109,7 @@ def judged(
 
 
 def second_writers(result: Preflight, lake: Lake | None) -> list[Problem]:
-    """Refusals of flows that would write beside MirrorMaker 2, and notes about those that may.
-    Queries no more if MirrorMaker 2 does not run."""
+    """Refusals of flows that would write beside MirrorMaker 2, and notes about those that may."""
     problems, connections = list[Problem](), result.connections
     for flow in result.flows:
         if {flow.source, flow.target} <= result.ids.keys():

@@ -1,5 +1,4 @@
-"""Decides when the ACLs and configs of a flow's topics are compared: a flow and its control loop
-start together, and one comparison serves both."""
+"""Decides when a flow's ACLs and configs are compared: once for a flow and its control loop."""
 
 import threading
 import time

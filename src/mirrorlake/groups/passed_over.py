@@ -35,8 +35,7 @@ PassedOver = Mapping[TopicAndPartition, OffsetRanges]
 
 
 class RunningPassedOver:
-    """The records that a running flow goes on without, read from the lake whenever it may pass over
-    others than before. For one thread."""
+    """What a running flow goes on without, read whenever that may have changed. For one thread."""
 
     def __init__(self, flow: str, lake: Lake, running: RunningFlow) -> None:
         self._flow, self._lake, self._running = flow, lake, running

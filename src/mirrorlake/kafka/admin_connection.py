@@ -1,5 +1,4 @@
-"""The admin client of one cluster, kept usable: it is renewed with its secrets, and its errors tell
-a silent cluster from one that refuses us."""
+"""A cluster's admin client, renewed with its secrets; its errors tell silence from refusal."""
 
 import logging
 import threading

@@ -82,8 +82,7 @@ def _refused_at_last(connection: AdminConnection, topic: str) -> TargetRefused:
 
 
 class _AcceptedConfigs:
-    """Which configs of topics a cluster accepts, found by requests that only validate: each key and
-    value once, however many topics have it."""
+    """Which configs a cluster accepts, by requests that only validate, once per key and value."""
 
     def __init__(self, connection: AdminConnection) -> None:
         self._connection = connection

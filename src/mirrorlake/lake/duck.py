@@ -112,8 +112,7 @@ class DuckLake(Reader):
             self._unsure = known | self._absent | {*self._snapshots}
 
     def _look_again(self, tables: Collection[str]) -> None:
-        """Bring tables up to date, or close them, where they were committed to since they were
-        opened; each is checked once after `refresh`."""
+        """Bring tables up to date, or close them, after new commits; each once after `refresh`."""
         asked = self._unsure.intersection(tables)
         newest = self._of_each(self._is_newest, asked)
         old = {table for table in asked if not newest[table]}

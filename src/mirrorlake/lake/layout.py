@@ -33,8 +33,7 @@ def in_layout(rows: pa.Table, layout: pa.Schema) -> pa.Table:
 
 
 def add_missing_columns(delta: DeltaTable, table: str) -> bool:
-    """Add the columns that a table of an earlier version lacks, and set the properties of its log.
-    Returns whether the table was changed."""
+    """Add missing columns to an older table, and log properties. Returns whether it was changed."""
     there = {field.name for field in delta.schema().fields}
     missing = [column for column in definition(table).columns if column.name not in there]
     if missing:

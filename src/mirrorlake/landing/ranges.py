@@ -1,5 +1,4 @@
-"""The offsets that the next batch of a landing query reads, their distribution over tasks, and
-their form in a query's checkpoint. Pure."""
+"""The offsets of a landing query's next batch, over tasks, and in the query's checkpoint. Pure."""
 
 from collections.abc import Collection, Mapping
 from typing import Any

@@ -1,5 +1,4 @@
-"""Regular expressions that mean the same to Java (java.util.regex.Pattern) and Python (re, with
-re.ASCII), and equivalents of others."""
+"""Regexes that mean the same to Java (java.util.regex) and Python (re.ASCII), and equivalents."""
 
 import re
 
@@ -135,8 +134,7 @@ def _plain(part: re.Match[str]) -> str:
 
 
 def never_in_names(pattern: str) -> str | None:
-    """A character that every match of a usable regex contains and no topic name can; None if there
-    is none. Ignores the content of groups."""
+    """A character of every match that no topic name has; None if none. Ignores groups' content."""
     strays, depth = [""], 0
     pieces = _PIECE.findall(pattern)
     for piece, behind in zip(pieces, [*pieces[1:], ""], strict=True):

@@ -33,8 +33,7 @@ class Complaints:
 class Silence:
     """How long a client has given no record, since it was `heard`: `allowed` seconds are waited,
     and more while an answer is in transit, such as a large record over a slow link. `received`
-    returns the bytes that have come by each connection; it is called once most of the time is
-    over."""
+    returns the bytes that have come by each connection; it is called once most time is over."""
 
     def __init__(
         self,

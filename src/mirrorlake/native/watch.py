@@ -40,8 +40,7 @@ _MESSAGES = 1_000
 
 class LogWatch:
     """Watches partitions of one cluster, as a consumer without a group. For one thread; to be
-    closed. If many begin together, with batches that exceed one answer, each answer reports at
-    least one. Raises NativeUnavailable."""
+    closed. If many begin together, each answer reports at least one. Raises NativeUnavailable."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._library = library()
@@ -55,8 +54,7 @@ class LogWatch:
         self._consumer.start(ends)
 
     def moved(self) -> frozenset[Partition]:
-        """The partitions with a record, or with an error of the brokers that they cannot be read,
-        so far; they are not watched any more."""
+        """The partitions with a record, or an error of brokers, so far; no longer watched."""
         moved: set[Partition] = set()
         while taken := self._consumer.take(self._messages.ctypes.data, _MESSAGES, 0):
             for address in self._messages[:taken].tolist():

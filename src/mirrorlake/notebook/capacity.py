@@ -43,8 +43,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Measured:
-    """The data of an experiment: all runs, samples of those of `run` (records_per_second,
-    cpu_cores, run), and costs by origin."""
+    """An experiment's runs, samples (records_per_second, cpu_cores, run), and costs by origin."""
 
     runs: list[dict[str, Any]]
     samples: list[dict[str, Any]]

@@ -37,8 +37,7 @@ class Drill:
 
 
 def rehearse(nb: Notebook) -> Drill:
-    """Plan the failover of the groups in the widget `groups` (empty: all), and carry it out if
-    `dry_run` is no.
+    """Plan the failover of the groups in widget `groups` (empty: all); do it if `dry_run` is no.
 
     A failover that is carried out is recorded as an MLflow run. Raises InputError, and
     ClusterUnreachable when the target does not answer.

@@ -195,8 +195,7 @@ class Notebook:
 
     @cached_property
     def span(self) -> dict[str, str]:
-        """The time span to look at, as texts with a zone: the widgets', else the hour up to the
-        newest batch.
+        """The time span to look at, texts with a zone: the widgets', or the hour to the last batch.
 
         Raises InputError for an invalid time.
         """

@@ -12,8 +12,7 @@ from mirrorlake.notebook.host import Notebook
 
 
 def trace(nb: Notebook) -> Trace:
-    """Trace the widgets' record, by partition and offset or by key; by default the newest one of
-    the busiest topic.
+    """Trace the widgets' record, by place or key; by default the busiest topic's newest.
 
     Raises InputError for an invalid place, UnknownOffset for one that the flow has never seen.
     """

@@ -13,9 +13,8 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 
 @dataclass(frozen=True)
 class Begun:
-    """A generation of a source topic; with a partition, one that this partition began by itself,
-    from `first_offset` on. `id` names it for ever, while a restored lake may assign its number
-    again; empty if unknown."""
+    """A generation of a source topic; with a partition, one that this began by itself, from
+    `first_offset` on. `id` names it for ever; a restored lake may assign its number again."""
 
     topic: str
     generation: int

@@ -14,9 +14,8 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 @dataclass(frozen=True)
 class Held:
-    """An open transaction: the last stable offset, which is its first one; the time since which
-    that was seen to stand there, or of its producer's last write, if that is earlier; and the
-    producer's id, None if unknown."""
+    """An open transaction: the last stable offset, its first one; since when that was seen to stand
+    there, or of its producer's last write, if earlier; and the producer's id, None if unknown."""
 
     stable: int
     since: float

@@ -99,8 +99,7 @@ class PartitionRanges:
 
     def bounded(self, extents: Mapping[int, tuple[int, int]]) -> "PartitionRanges":
         """The ranges cut to an extent (inclusive) for each generation, without generations that
-        have none. Counts of cut ranges are in proportion, which is an estimate if they have
-        gaps."""
+        have none. Counts of cut ranges are in proportion: an estimate if they have gaps."""
         if not len(self) or not extents:
             return PartitionRanges()
         columns = [np.frombuffer(column, np.int64) for column in self.columns()]

@@ -1,5 +1,4 @@
-"""Ranges of offsets, kept in order, so that a batch finds its own among a hundred thousand without
-a search through all. Pure."""
+"""Ranges of offsets, kept in order: a batch finds its own among a hundred thousand. Pure."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence

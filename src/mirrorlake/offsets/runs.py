@@ -43,9 +43,8 @@ class Segment:
 
 @dataclass(frozen=True)
 class Run:
-    """One row of `offset_map` as a batch writes it: segments in rising order with consecutive
-    target offsets. Rows that `maintain` merged (sql/queries/merge_map.sql) may have holes between
-    segments."""
+    """A row of `offset_map` as a batch writes it: rising segments with consecutive target offsets.
+    Rows that `maintain` merged (sql/queries/merge_map.sql) may have holes between segments."""
 
     segments: tuple[Segment, ...]
 
@@ -77,10 +76,7 @@ class Run:
 
 def segments_of(offsets: Sequence[int] | np.ndarray, target_first: int) -> list[Segment]:
     """Cut strictly rising source offsets into segments; the first gets target offset
-    `target_first`.
-
-    Raises ValueError when the offsets do not rise.
-    """
+    `target_first`. Raises ValueError for others."""
     array = np.asarray(offsets, dtype=np.int64)
     count = len(array)
     if count and is_dense(array):

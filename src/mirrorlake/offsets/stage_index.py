@@ -16,8 +16,7 @@ from mirrorlake.offsets.positions import TopicAndPartition
 class StageIndex:
     """The stage's content, of all source clusters, as of `version` of the table. `changes` counts
     added ranges, to find those that came since; `deletions` changes once records may have been
-    deleted. `newest_batch` is the highest number of a landed batch in the files that were indexed,
-    -1 for none."""
+    deleted. `newest_batch` is the highest landed batch in indexed files, -1 for none."""
 
     def __init__(self) -> None:
         self.version = -1
@@ -132,8 +131,7 @@ class StageIndex:
         self._note_change(cluster, (topic, partition))
 
     def ends(self, cluster: str) -> dict[TopicAndPartition, tuple[int, int]]:
-        """(newest generation, next offset) of each partition of a source cluster: where landing
-        goes on."""
+        """(newest generation, next offset) of each partition of a cluster, for landing."""
         return {
             (topic, partition): ranges.end()
             for topic, partitions in self.topics(cluster).items()

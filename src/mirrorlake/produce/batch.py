@@ -298,9 +298,8 @@ class _PartitionTake:
 
 
 def _fill(takes: Sequence[_PartitionTake], produce_tasks: int, max_records: int) -> None:
-    """Take ranges in the order in which their files came, until the batch is full. Each partition's
-    ranges come in the order of offsets; a partition in few large files is taken in parts, so that
-    others get their turn."""
+    """Take ranges in the order in which their files came, until the batch is full; each partition's
+    in the order of offsets, and one in few large files in parts, so that others get their turn."""
     share = max(1, max_records // max(1, min(len(takes), produce_tasks)))
     queue = [(take.upcoming.file, at) for at, take in enumerate(takes) if take.upcoming is not None]
     heapq.heapify(queue)

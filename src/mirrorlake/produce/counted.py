@@ -1,6 +1,5 @@
-"""Counts what a reader of the stage gives against the plan: a position moves only behind records
-that were read. Otherwise a reader that ends early, or leaves records out, would look like gaps that
-nothing is missing from."""
+"""Counts what a reader of the stage gives against the plan: a position moves only behind read
+records, while an early end, or what is left out, would look like gaps."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

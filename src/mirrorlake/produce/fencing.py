@@ -42,9 +42,8 @@ def newest_token(target: Target, topics: Collection[str]) -> int:
 
 
 def fence_all(shards: Sequence[Target], topics: Collection[str]) -> int:
-    """Stop every task that was planned before this call from writing to some target topics, and end
-    the open transactions of the shards' producers there. Returns the new token, which tasks get
-    with their jobs. Raises KafkaException."""
+    """Stop every task planned before from writing to some target topics, and end open transactions
+    of the shards' producers there. Returns the new token for tasks' jobs. Raises KafkaException."""
     # A time: Kafka forgets the position of a group without members after a week, while a process
     # that was planned with the old token may still be there.
     token = max(newest_token(shards[0], topics) + 1, time.time_ns() // 1_000_000)
@@ -72,8 +71,7 @@ def _nothing_of(target_generation: int) -> str:
 
 
 def check_token(target: Target, topics: Collection[str]) -> None:
-    """Make sure that the caller's token is the newest one of its topics; the caller has initialised
-    its transactional id before.
+    """Check that the caller's token is the newest of its topics; it has initialised its id before.
 
     Raises PlanOutdated, KafkaException.
     """

@@ -1,6 +1,5 @@
 """Holes between the end of a flow's map and the stage: records that retention deleted before the
-flow got them, or that landing passed over because the existing flows began behind them (`start`).
-Pure.
+flow got them, or that landing passed over as existing flows began behind them (`start`). Pure.
 
 Offsets alone do not show a hole: a compacted topic, or a transactional producer, leaves gaps with
 nothing missing. Deletions and passed-over records are noted; the stage shows if they are gone.
@@ -44,8 +43,7 @@ def lacking(
     *,
     begun: Mapping[str, datetime | None] = _NOT_NOTED,
 ) -> dict[TopicAndPartition, list[Removal]]:
-    """What a flow lacks of all that the stage ever lost or passed over, unless it is there again;
-    by partition, in order.
+    """What a flow lacks of all that the stage ever lost or passed over, unless it is there again.
 
     A target topic that gets the stage lacks only what was deleted since it has `begun`, as long as
     nothing is mapped. A generation that an operator has `stopped` lacks nothing.
@@ -76,8 +74,7 @@ def find_holes(
     accepted: Accepted,
     forgotten: Collection[PartitionGeneration],
 ) -> Iterator[Hole]:
-    """The first hole of each partition that no operator has accepted. Partitions in `forgotten` had
-    staged records, even if none are there now."""
+    """The first unaccepted hole of each partition. Those in `forgotten` had staged records once."""
     for key, removals in sorted(candidates.items()):
         ranges = index.partition(source_cluster, key)
         for removal in removals:

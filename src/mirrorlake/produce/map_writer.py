@@ -97,8 +97,7 @@ class MapWriter:
             return tuple(add_written([], parts))
 
     def check(self) -> None:
-        """Raise the error of the last append, and start one that is due. If no further batch comes,
-        nothing else would do either."""
+        """Raise the last append's error, and start one that is due: no further batch may come."""
         with self._lock:
             if self._running is not None and self._running.done():
                 self._running.result()

@@ -11,9 +11,8 @@ BatchWay = Literal["short", "long"]
 
 
 class Stage(Protocol):
-    """The stage, as the driver plans from it. `storage` has the options for opening its files, see
-    `lake.place.Place.options`; reading the files is reading the table as long as it
-    `is_its_files`."""
+    """The stage, as the driver plans from it. `storage` has options for opening its files
+    (`lake.place.Place.options`); reading the files is reading the table while it `is_its_files`."""
 
     @property
     def storage(self) -> Mapping[str, str] | None: ...

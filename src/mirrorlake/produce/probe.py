@@ -40,8 +40,7 @@ _lock = Lock()
 
 
 def files_readable(spark: "SparkSession", uri: str) -> bool:
-    """Whether the session's workers can open a file of the stage, and so its others. Logs why they
-    cannot.
+    """Whether the session's workers can open a file of the stage, and so all; logs why not.
 
     A local path is not tried: opening it can fail, but kills no process.
     """

@@ -23,9 +23,8 @@ class OffsetsUnknown(Exception):
 
 
 class Shipment(Protocol):
-    """Rows of one partition on their way to it. `taken` counts those that were handed over, from
-    the first on. Refusals are `exact` if each refused row is known; else another attempt shows it
-    (`RecordProducer.look_closer`)."""
+    """Rows of one partition on their way to it. `taken` counts those handed over, from the first
+    on. Refusals are `exact` if each refused row is known (`RecordProducer.look_closer`)."""
 
     @property
     def taken(self) -> int: ...
@@ -81,9 +80,8 @@ class RecordProducer(Protocol):
         added: tuple[str, bytes] | None,
         removed: str | None,
     ) -> Sequence[Shipment]:
-        """Make rows of some partitions ready to be sent, `counts` of each one after another;
-        `added` is a header that each record gets, `removed` the name of headers that are
-        dropped."""
+        """Make rows of some partitions ready to be sent, `counts` of each in a row; `added` is a
+        header that each record gets, `removed` the name of headers that are dropped."""
 
     def flush(self, seconds: float) -> int:
         """Wait until all rows are acknowledged; returns how many are not when the time is over."""

@@ -51,8 +51,7 @@ class RefusedRecords:
         self._parked = ParkedOffsets(store.parked())
 
     def skipped(self, plans: Iterable[PartitionPlan], spec: FlowSpec) -> Skipped:
-        """The offsets that a batch leaves out of partitions: those that an operator gave up, and
-        those that are parked or forgotten."""
+        """Offsets that a batch leaves out of partitions: given up, parked, or forgotten."""
         skipped = {}
         for plan in plans:
             place = MirroredPartition(*plan.place, plan.target_topic, plan.floor.target_generation)

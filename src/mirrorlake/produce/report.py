@@ -116,9 +116,8 @@ class Progress:
 
 
 def measure(state: Progress, rows: pa.RecordBatch, acknowledged_ms: int) -> None:
-    """Count rows that the target acknowledged, and their latencies. A batch may have few rows of
-    each of hundreds of partitions, so this avoids calls whose cost does not depend on the row
-    count."""
+    """Count rows that the target acknowledged, and their latencies, without calls of a constant
+    cost: a batch may have few rows of each of hundreds of partitions."""
     sent, landed = (_microseconds(rows.column(name)) for name in ("timestamp", "landed_at"))
     if sent.null_count:  # a timestamp outside of the column's range is no time of a clock
         landed, sent = landed.filter(sent.is_valid()), sent.drop_null()

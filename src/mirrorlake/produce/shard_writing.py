@@ -68,9 +68,8 @@ class ShardWriting:
             yield Chunk(state.plan, batch.slice(known), offsets[known:])
 
     def skip_left_out(self) -> None:
-        """Move the committed positions behind records that were left out on purpose (they were on
-        the target already, or an operator gave them up): these have no row in the map, and would be
-        read again at every start."""
+        """Move committed positions behind records that were left out on purpose (echoes, or given
+        up): these have no row in the map, and would be read again at every start."""
         ends = []
         for state in self._progress.values():
             end, position = state.plan.last + 1, state.written_end(state.position)
@@ -212,9 +211,8 @@ def keep_for_rebuild(state: Progress, rows: pa.RecordBatch, offsets: np.ndarray)
 
 
 def recover(state: Progress, log: ShardWriter) -> None:
-    """Find, once, where the target has the rows that were put aside: by the metadata of the
-    position, else by content. If that fails, the partition stops in front of them. Raises the
-    errors of `log`."""
+    """Find, once, where the target has rows that were put aside: by the position's metadata, else
+    by content. If that fails, the partition stops in front of them. Raises the errors of `log`."""
     if state.recovered is not None or state.is_unknown:
         return
     plan, last = state.plan, state.position - 1

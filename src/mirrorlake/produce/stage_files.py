@@ -248,9 +248,8 @@ def _with_codes(batch: pa.RecordBatch) -> pa.RecordBatch:
 def rows_by_partition(
     batches: Iterable[pa.RecordBatch], plans: Mapping[TopicAndPartition, PartitionPlan]
 ) -> PlannedRows:
-    """Rows cut where topic, partition or generation changes: the wanted chunks, within the range of
-    offsets of their plan. Raises LayoutError if the offsets of a partition do not rise, within a
-    chunk or from one to the next."""
+    """Rows cut where topic, partition or generation changes: the wanted chunks, within their plan's
+    offsets. Raises LayoutError if a partition's offsets do not rise."""
     reached: dict[TopicAndPartition, int] = {}
     for batch in batches:
         for plan, cut in _cut(batch, plans):
@@ -272,8 +271,7 @@ class _Cut(NamedTuple):
 def _cut(
     batch: pa.RecordBatch, plans: Mapping[TopicAndPartition, PartitionPlan]
 ) -> Iterator[tuple[PartitionPlan, _Cut]]:
-    """The rows of each plan. Columns are compared for all rows at once: a batch may have few rows
-    of each of hundreds of partitions."""
+    """The rows of each plan, compared for all at once: a batch may have few of many partitions."""
     if batch.num_rows == 0:
         return
     topics = _coded(batch.column("topic"))

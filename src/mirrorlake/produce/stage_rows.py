@@ -1,5 +1,4 @@
-"""Rows of the stage within ranges of offsets, read by Spark: for files that do not hold them in
-order, or that workers cannot open."""
+"""Rows of the stage read by Spark: for files out of order, or that workers cannot open."""
 
 from collections.abc import Callable, Sequence
 

@@ -23,9 +23,8 @@ PRODUCER_SETTINGS: Settings = {
 
 @dataclass(frozen=True)
 class Target:
-    """How a shard reaches its target: rendered librdkafka settings and the names it goes by there.
-    `mark` is a header that each of the flow's records has, `fencing_token` the newest one when the
-    task was planned."""
+    """How a shard reaches its target: rendered librdkafka settings and its names there. `mark` is a
+    header of each of the flow's records, `fencing_token` the newest one at planning."""
 
     client: Settings
     producer: Settings

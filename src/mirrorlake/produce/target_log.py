@@ -1,6 +1,5 @@
-"""Reads a target partition where the flow's position there does not help: to find the first record
-that the flow may have written, if the position is forgotten; or all from an offset on, if the lake
-is older than the target."""
+"""Reads a target partition where the flow's position there does not help: the first record that may
+be the flow's, if the position is forgotten; all from an offset on, if the lake is older."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -19,9 +18,8 @@ from mirrorlake.produce.target import Target
 def first_record(
     consumer: Consumer, target: Target, key: TopicAndPartition, start: int
 ) -> int | None:
-    """The offset of the first committed record at or behind `start` that may be the flow's; None
-    where there is none. With provenance headers, or a mark, a record without the flow's own is
-    another's. Raises KafkaException."""
+    """The offset of the first committed record at or behind `start` that may be the flow's, by its
+    provenance headers or mark; None if there is none. Raises KafkaException."""
     with closing(_log_of(target)) as log:
         while True:
             first, end = log_bounds(consumer, key, CALL_SECONDS)

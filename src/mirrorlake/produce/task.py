@@ -142,9 +142,8 @@ def _progress(job: ShardJob, writer: ShardWriter) -> dict[TopicAndPartition, Pro
 def _go_on_from(
     job: ShardJob, writer: ShardWriter, state: Progress, position: int, metadata: CommittedMetadata
 ) -> None:
-    """Go on from the target's position. A position of another generation of either topic says
-    nothing about these offsets: the map had all records of the older one before the first record of
-    the newer one was written."""
+    """Go on from the target's position. One of another generation of either topic says nothing
+    here: the map had all records of the older one before the newer one's first was written."""
     plan = state.plan
     generation = number_of(plan.source_ids, metadata.generation, metadata.source_id)
     if generation is None or generation > plan.generation:
@@ -173,9 +172,8 @@ def _is_same_target(plan: PartitionPlan, metadata: CommittedMetadata) -> bool:
 
 
 def _is_left_behind(job: ShardJob, plan: PartitionPlan, metadata: CommittedMetadata) -> bool:
-    """Whether a position is older than an operator's decision to produce a partition again: all
-    that it names is below the end that its log had then, and the map has nothing from behind
-    that."""
+    """Whether a position is older than an operator's decision to produce a partition again: it
+    names only what is below the log's end of then, and the map has nothing from behind that."""
     end = job.again.get(plan.key)
     return (
         end is not None

@@ -1,5 +1,4 @@
-"""One shard's producer: records in, Kafka transactions out, and the exact target offset of every
-record.
+"""One shard's producer: records in, transactions out, and the exact target offset of every record.
 
 Each transaction (DESIGN.md, "Exactly once, in order") has the records and, by
 `send_offsets_to_transaction`, the flow's position on the *target* partition, with metadata that
@@ -71,10 +70,7 @@ class TooSlow(Exception):
 
 class ShardWriter:
     """A producer with one `transactional.id`. Not thread safe; kept in a Python worker between
-    batches.
-
-    `pace` limits the size of its transactions; it outlives the producer.
-    """
+    batches. `pace` limits the size of its transactions; it outlives the producer."""
 
     def __init__(self, target: Target, pace: Pace | None = None) -> None:
         self.target = target
@@ -133,8 +129,7 @@ class ShardWriter:
     def commit_positions(
         self, ends: Sequence[tuple[PartitionPlan, int, Sequence[Written]]]
     ) -> None:
-        """Commit positions (next source offsets) without writing a record, each with what the map
-        does not have yet.
+        """Commit positions (next source offsets) without a record, each with what the map lacks.
 
         Raises MetadataFull, TopicDenied (nothing was committed), KafkaException.
         """
@@ -173,8 +168,7 @@ class ShardWriter:
             raise
 
     def refusal_of(self, chunk: Chunk) -> TargetRefused | None:
-        """The target's refusal of a chunk, None if it would take it: tried in a transaction that is
-        aborted.
+        """The target's refusal of a chunk, None if it takes it, tried in an aborted transaction.
 
         Raises TopicDenied, KafkaException. Only for targets that are written to in transactions.
         """
@@ -273,9 +267,8 @@ class ShardWriter:
                     raise
 
     def _abort_denied(self) -> None:
-        """Abort a transaction to which a partition could not be added. If no other was added, the
-        coordinator knows of no transaction to end, and librdkafka (2.16) cannot recover: the
-        producer is over."""
+        """Abort a transaction to which a partition could not be added. If none was, the coordinator
+        knows of none to end, and librdkafka (2.16) cannot recover: the producer is over."""
         try:
             if self.target.transactional:
                 self._abort()

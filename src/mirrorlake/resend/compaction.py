@@ -1,5 +1,4 @@
-"""The records that compaction would leave of some ranges of the stage: the last value of each key
-of a partition, by Spark.
+"""The records that compaction would leave of ranges of the stage: each key's last value, by Spark.
 
 They depend only on the ranges, so every query gives the same ones. Since finding them takes a pass
 over all keys, and batches are many, each process writes their coordinates down once.

@@ -16,9 +16,8 @@ RETENTION_MS, RETENTION_BYTES = "retention.ms", "retention.bytes"
 
 @dataclass(frozen=True)
 class ConfigsPlanned:
-    """What a restore does about configs: changes, refused ones too, and sentences about what is not
-    set on purpose (`kept`), what no call restores (`left`), and what this call cannot compare and
-    the next one may (`untaken`)."""
+    """What a restore does about configs: changes, also refused, and sentences about what is not set
+    on purpose (`kept`), is never restored (`left`), or not compared now (`untaken`)."""
 
     changes: tuple[ConfigChange, ...]
     kept: tuple[str, ...]

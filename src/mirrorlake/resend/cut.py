@@ -34,8 +34,7 @@ def ends_of(
     begun: Iterable[Begun],
     below: Mapping[TopicAndPartition, int] | None = None,
 ) -> GenerationEnds:
-    """The ends of all that is staged, or `below` some offsets; partitions without one are taken
-    whole.
+    """The ends of all that is staged, or `below` offsets; partitions without one are taken whole.
 
     Raises InputError for a partition of which nothing is staged.
     """

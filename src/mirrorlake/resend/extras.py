@@ -203,9 +203,8 @@ class Extras:
         return positions, [*warnings, *self._not_known(resend, bool(committed))]
 
     def _not_known(self, resend: Resend, known: bool) -> list[str]:
-        """Sentences about groups whose positions the lake cannot tell as of the time: it had read
-        none of any group by then (not `known`), or `maintain` may have deleted them since. A group
-        that came later had none."""
+        """Sentences about groups without positions as of the time in the lake: none had been read
+        by then (not `known`), or `maintain` may have deleted them. A later group had none."""
         if self._until_ms == ALWAYS:
             return []
         places = defaultdict[str, list[str]](list)

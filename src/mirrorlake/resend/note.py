@@ -171,8 +171,7 @@ def _resend(name: str, parts: Sequence[tuple[ResentTopic, Mapping[str, Any]]]) -
 def first_of(
     ranges: Iterable[StagedRange], max_records: int
 ) -> tuple[list[StagedRange], StagedRange | None]:
-    """The ranges that hold the first `max_records` of their records, by partition, generation and
-    offset.
+    """The ranges that hold the first `max_records`, by partition, generation and offset.
 
     The second result is the last range, if only a part of it belongs there: its count says how many
     records; the offset of the last of these has to be looked up.

@@ -1,6 +1,5 @@
-"""A replay of parked records: records that a target once refused are sent to the flow's own topics
-after its limits were raised. They come out of order: later records of their partitions are at the
-target already."""
+"""A replay of parked records: once refused, they are sent to the flow's own topics after its limits
+were raised, out of order: later records of their partitions are at the target already."""
 
 import threading
 from collections import Counter, defaultdict
@@ -38,11 +37,10 @@ _SENT = "topic STRING, partition INT, generation INT, offset BIGINT, target_topi
 
 @dataclass(frozen=True)
 class ParkedReplayRequest:
-    """A request for a flow's parked records: of one topic, named as at the source, or of all
-    (None).
+    """A request for a flow's parked records: of one topic, named as at the source, or all (None).
 
     A replay that has begun is continued first, whatever its topic: two at a time would each send
-    what the other has not noted yet.
+    what the other has not noted.
     """
 
     flow: ResolvedFlow
@@ -129,9 +127,8 @@ class ParkedReplay:
     def run(
         self, stop: threading.Event, rate: int | None, report: Callable[[BatchReport], None]
     ) -> list[tuple[PlannedResend, SendOutcome]]:
-        """Send what the target takes now; what it refuses again stays parked. Continues where a
-        kill ended the same replay, and then sends what that one did not pick. Raises InputError,
-        LeaseTaken, ReplicationError."""
+        """Send what the target takes now; what it refuses again stays parked. Continues a killed
+        one, then sends what that left. Raises InputError, LeaseTaken, ReplicationError."""
         flow = self._asked.flow
         with Lease(self._lake, f"replay of what flow {flow.name} has parked"):
             planned = self.plan()

@@ -15,9 +15,8 @@ NAMED = 5
 def not_in_stage(
     parts: Iterable[ResentTopic], removals: Collection[Removal], staged: StagedRanges
 ) -> list[str]:
-    """A sentence for each topic that had records in front of the restored ones. `removals` are
-    those that `maintain` deleted from the stage of the cluster, or that landing passed over; some
-    may be `staged` again."""
+    """A sentence for each topic with records in front of the restored ones: `removals` by
+    `maintain`, or passed over by landing; some may be `staged` again."""
     lacking = ((part.topic, [*_lacking(part, removals, staged)]) for part in parts)
     return [
         f"{topic}: offsets {some_of(places, NAMED, ' and of {} partitions more')} are not "

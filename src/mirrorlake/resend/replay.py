@@ -27,9 +27,8 @@ EXAMPLES = 5
 
 @dataclass(frozen=True)
 class ReplayRequest:
-    """A request for a replay: the records of `topic`, as staged from the cluster `source`, that
-    `where` picks, or the first `max_records` of them, sent to the topic `to` of the cluster
-    `target`.
+    """A request for a replay: the records of `topic`, as staged from `source`, that `where` picks,
+    or the first `max_records` of them, sent to the topic `to` of the cluster `target`.
 
     `into_mirror` allows a topic `to` that a flow writes to; `start_over` begins a new replay even
     if one with the same request has not ended.

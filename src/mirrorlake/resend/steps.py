@@ -167,8 +167,7 @@ class Steps:
 
     def _unexplained(self, resend: Resend, records: Mapping[str, int]) -> tuple[str, ...]:
         """The target topics that have more records than were picked, or fewer by more than the
-        stage may have lost of them since. Records picked one by one are parked, and stay in the
-        stage."""
+        stage may have lost since. Those picked one by one are parked, and stay in the stage."""
         parts = [part for part in resend.parts if not part.picked]
         differing = [part for part in parts if records.get(part.target_topic, 0) != part.records]
         if not differing:

@@ -18,8 +18,7 @@ _PREFIX = "control_"
 
 class ControlIncidents:
     """Reports tasks that failed twice in a row, and closes incidents that are over, by the lake's
-    open ones and not by what this process has seen. For one thread at a time; `clock` gives
-    seconds."""
+    open ones, not what this process has seen. For one thread at a time; `clock` gives seconds."""
 
     def __init__(
         self, flow: str, event_log: EventLog, clock: Callable[[], float] = time.monotonic
@@ -36,8 +35,7 @@ class ControlIncidents:
         return task in self._failing
 
     def failed(self, task: str, error: BaseException) -> ReplicationError | None:
-        """Note that a turn failed. Returns the error that operators see: None for a first failure,
-        since the next turn may succeed."""
+        """Note a failed turn. Returns the error that operators see: None for a first failure."""
         logger.warning("flow %s: control of %s: %s", self._flow, task, cause_of(error))
         if task not in self._failing:
             self._failing.add(task)

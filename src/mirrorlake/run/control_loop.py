@@ -66,8 +66,7 @@ class ControlTask:
 
 
 class ControlLoop:
-    """The control tasks of one flow. `run_once` does each task once, `thread` repeats them until it
-    is stopped.
+    """The control tasks of one flow: `run_once` does each once, `thread` repeats them until stop.
 
     `errors` are the failures of a run with `--once`, which are incidents as well.
     """
@@ -171,9 +170,8 @@ class ControlLoop:
         _check_alike("ACLs", acls.refused)
 
     def _sync_groups(self) -> None:
-        """Set positions of groups. While a command moves groups, this waits for the next turn. It
-        fails in a run with `--once`, which has no next turn, and when the command does not end
-        within MOVED_SECONDS."""
+        """Set positions of groups. While a command moves groups, wait for the next turn; fail in a
+        run with `--once`, without one, and when the command does not end within MOVED_SECONDS."""
         try:
             self.groups.target.sync()
         except LeaseTaken as taken:

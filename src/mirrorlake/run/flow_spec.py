@@ -1,5 +1,4 @@
-"""The specification of a flow's producer at its begin: settings, names, partitions that wait or
-were given up, provenance."""
+"""What a flow's producer begins with: settings, names, what waits or was given up, provenance."""
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial

@@ -281,8 +281,7 @@ class FlowWorker:
         self._begin_anew_if_different()
 
     def _begin_anew_if_different(self) -> None:
-        """Restart the flow if the set of topics that it must not produce has changed, or if an
-        operator has decided how some go on."""
+        """Restart the flow if other topics must not be produced, or if decisions let some go on."""
         if self._closed is not None and (
             self._closed != self.targets.closed().keys() or self.targets.decided()
         ):

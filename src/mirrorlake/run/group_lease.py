@@ -54,8 +54,7 @@ def worker_topic(
 
 
 class GroupLease:
-    """The right to do `work`, such as `flow east->west`, as a member of a group on cluster `alias`.
-    For the threads of one process.
+    """The right to `work`, such as `flow east->west`, by a group on cluster `alias`. For a process.
 
     The process is a member from `join` to `leave`; without `join`, from `take` to `release`.
     """

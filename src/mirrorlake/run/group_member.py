@@ -115,8 +115,7 @@ class GroupMember:
 
     def _confirm(self, tenure: int) -> None:
         """Have the coordinator confirm, by a commit, that the partition is this process's: it
-        refuses one to a member that it gave up. The commit also tells other processes which one
-        works."""
+        refuses one of a member that it gave up. The commit also tells others which one works."""
         place = TopicPartition(TOPIC, PARTITION, 0, self._process.text())
         try:
             (answer,) = self._consumer.commit(offsets=[place], asynchronous=False)
@@ -154,16 +153,14 @@ def now() -> float:
 
 
 def session_seconds(client: Settings) -> float:
-    """How long a confirmation counts: no longer than the group waits for the member. If that is
-    longer than SESSION_SECONDS, as brokers set it by the newer protocol, the member asks the
-    coordinator sooner than it has to."""
+    """How long a confirmation counts: no longer than the group waits for the member, or
+    SESSION_SECONDS if that is longer, as brokers set it by the newer protocol."""
     given = client.get("session.timeout.ms")
     return SESSION_SECONDS if given is None else min(SESSION_SECONDS, float(given) / 1_000)
 
 
 def member_settings(client: Settings, protocol: str, instance: str | None) -> dict[str, object]:
-    """The settings of a member's client beside its group. Raises TopologyError for an unknown
-    protocol.
+    """A member's client settings beside its group. Raises TopologyError for an unknown protocol.
 
     By the newer one (KIP-848) the brokers decide how long a session is and how partitions are
     assigned, and refuse a client's settings for these; and a member with a name would keep its

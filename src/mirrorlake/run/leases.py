@@ -40,8 +40,7 @@ _NAMES = 64
 
 class Leases:
     """The leases of one process, which runs flows of one topology file. With `once`, taking one
-    waits some seconds; with `standby`, it joins a group only behind another process that works;
-    `brief` is for commands, see `Lease`."""
+    waits seconds; `standby` joins a group only behind a working process; `brief`: see `Lease`."""
 
     def __init__(
         self,
@@ -168,9 +167,8 @@ class Leases:
 
 
 class _Refusals:
-    """What keeps this process from being a member, by flow. Each flow has one incident, which
-    closes once all groups that the flow needs accept this process. For the threads of all
-    leases."""
+    """What keeps this process from being a member, by flow. A flow has one incident, which closes
+    once all groups that it needs accept this process. For the threads of all leases."""
 
     def __init__(self, event_log: EventLog) -> None:
         self._event_log = event_log

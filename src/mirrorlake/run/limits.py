@@ -1,5 +1,4 @@
-"""The largest record that each topic of a flow takes, by the settings of both clusters: for
-`mirrorlake.checks.sizes`."""
+"""The largest record that topics of a flow take on both clusters: for `mirrorlake.checks.sizes`."""
 
 import time
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
@@ -75,9 +74,8 @@ def _unreported(
 
 
 def limits_of(admin: ClusterAdmin, topics: Collection[str]) -> dict[str, Hashable]:
-    """What decides which records topics of a cluster take: their configs, whichever tool set them.
-    If the cluster does not report a topic's configs, a number that changes every
-    UNREPORTED_SECONDS. Raises ClusterUnreachable."""
+    """What decides which records a cluster's topics take: their configs, or, if not reported, a
+    number that changes every UNREPORTED_SECONDS. Raises ClusterUnreachable."""
     described = describe_topic_configs(admin, topics)
     unreported = int(time.monotonic() // UNREPORTED_SECONDS)
     return {

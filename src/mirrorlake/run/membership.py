@@ -40,8 +40,7 @@ class Membership:
         return self.has_partition and not self.confirmed
 
     def polled(self, now: float) -> None:
-        """Note a poll. After too long a pause, an assignment has to be confirmed anew: the news
-        that it is over may come later."""
+        """Note a poll. After a long pause, an assignment must be confirmed anew: it may be over."""
         if self._stood_still(now):
             self.confirmed = False
         self.heard_at = now

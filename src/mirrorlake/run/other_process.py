@@ -76,9 +76,8 @@ def run_by_other_process(lake: Lake, flows: Sequence[str]) -> str | None:
 
 
 def runs_elsewhere(lake: Lake, flow: str, lease: AnyLease) -> bool:
-    """Whether another process runs a flow whose lease this one has taken, to be `sure`: a lock on
-    this host says nothing about another host. Returns at once if the lease shows that the process
-    that ran it last is gone."""
+    """Whether another process runs a flow whose lease this one has, to be `sure`: a lock says
+    nothing about another host. Returns at once if the lease shows that the last process is gone."""
     if lease.stands_by or (isinstance(lease, Lease) and lease.was_left):
         return False
     return run_by_other_process(lake, [flow]) is not None

@@ -212,9 +212,8 @@ class Replicator:
         return self._here.all_ended
 
     def _judge_again(self) -> None:
-        """Judge the flows again once a cluster that was away answers: a flow that must not run ends
-        and becomes an incident, and topics that must not be mirrored are left out. A flow that
-        waits for leaders of its source begins."""
+        """Judge flows again once a cluster that was away answers: a flow that must not run ends
+        with an incident, topics are left out, and one that waited for leaders begins."""
         if not self._silent.answered:
             return
         silent = self._silent.aliases

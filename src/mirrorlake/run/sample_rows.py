@@ -43,9 +43,8 @@ class SampleValues(NamedTuple):
 
 
 def keep_known(row: SampleRow, before: SampleValues | None) -> None:
-    """Keep what was known of a partition while nothing happens to it: a poll after which the flow
-    was not caught up everywhere knows less of each partition. `before` was written last, if
-    anything was."""
+    """Keep what was known of a partition while nothing happens to it: a poll of a flow that was not
+    caught up everywhere knows less of each. `before` was written last, if anything was."""
     if before is None or any(row[name] != getattr(before, name) for name in _STANDING):
         return
     row["produced_end"] = max(row["produced_end"], before.produced_end)

@@ -68,9 +68,8 @@ class Sampler:
         on_loss: Callable[[], None] = lambda: None,
         once: bool = False,
     ) -> None:
-        """`on_loss` is called if the target has less than the flow had written by the sample
-        before. A run with `once` takes a single sample, so the time between two such runs counts
-        for a stall however long it is."""
+        """`on_loss` is called if the target has less than the flow had written before the last
+        sample. With `once` there is one: the time between two such runs counts for a stall."""
         self.flow = flow
         self._on_loss = on_loss
         self._is_heartbeats = is_heartbeats
@@ -183,9 +182,8 @@ class Sampler:
         places: Mapping[TopicAndPartition, PartitionGeneration],
         marks: Mapping[TopicAndPartition, int],
     ) -> dict[TopicAndPartition, int]:
-        """The source's last stable offsets; `marks` are its logs' ends. A last stable offset
-        neither goes back nor passes the log's end, so where it equalled this end at the last sample
-        it still does, and is not asked for."""
+        """The source's last stable offsets; `marks` are its logs' ends. One neither goes back nor
+        passes the end: where it equalled this end at the last sample it still does, unasked."""
         still = {key: end for key, end in marks.items() if self._stable.get(places[key]) == end}
         source = self._connections.admin(self.flow.source)
         moved = source.end_offsets(places.keys() - still.keys(), skip_silent=True)
@@ -196,8 +194,7 @@ class Sampler:
 
     def _look_for_losses(self, ends: _TargetEnds) -> None:
         """Compare the target's ends with what the flow had written by the sample before. An open
-        transaction holds the committed end back, so where that is low, ask for the log's own
-        end."""
+        transaction holds the committed end back: where that is low, ask for the log's own."""
         before, written = self._before, {} if self._before is None else self._before.written
         low = {
             (ends.names[key[0]], key[1]): written[key]

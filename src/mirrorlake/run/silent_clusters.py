@@ -1,6 +1,5 @@
 """Clusters that, as a whole or by single leaders, did not answer when flows were judged
-(`checks/preflight.py`): no rule has checked what these flows do there, or the offsets where they
-begin are not known."""
+(`checks/preflight.py`): no rule has checked flows there, or first offsets are unknown."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -72,10 +71,9 @@ def asking(connections: Connections, aliases: Collection[str]) -> Worker:
 def judged_late(
     deployment: Deployment, flows: Sequence[ResolvedFlow], silent: Collection[str]
 ) -> tuple[Preflight, Mapping[str, ReplicationError]]:
-    """Judge flows once more, of which some clusters were `silent` before. Returns the verdict on
-    those that may run, and why others must not. If two must not run together, the one that was
-    judged before goes on. Raises ClusterUnusable, also if a cluster does not tell what a rule
-    needs: the flows have to be judged again."""
+    """Judge flows once more, of which some clusters were `silent`. Returns the verdict on those
+    that may run, and why others must not; of two, the one judged before goes on. Raises
+    ClusterUnusable, also if a cluster does not tell what a rule needs."""
     lake, connections = deployment.lake, deployment.connections
     preflight = judged(lake, connections, flows)
     late = {
@@ -98,8 +96,7 @@ def note_refused(event_log: EventLog, refused: Mapping[str, ReplicationError]) -
 
 
 def _refused(preflight: Preflight) -> dict[str, Problem]:
-    """Flows that must not run, and why. Raises ClusterUnreachable if the only reason is a cluster
-    that does not tell that one may."""
+    """Flows that must not run, and why. Raises ClusterUnreachable if only silence is the reason."""
     refused = refused_flows(preflight.problems)
     for problem in refused.values():
         if is_unknown(problem):

@@ -1,5 +1,4 @@
-"""Sample rows that repeat those of the sample before: of thousands of partitions most stand still,
-and their rows are not made again."""
+"""Sample rows that repeat the last ones: of thousands of partitions most stand still."""
 
 from collections.abc import Collection, Iterable, Mapping, Set
 from typing import NamedTuple

@@ -130,8 +130,7 @@ def _full_disk(lake: Reader) -> list[str]:
 
 
 def _asked_for_others(lake: Reader, location: Location | None) -> Future[list[str]]:
-    """Commits of other programs (`newest_by_others`), read in a thread of their own; `location` is
-    the topology file's `lake`."""
+    """Commits by others (`newest_by_others`), read in a thread; `location` is the file's `lake`."""
     open_now = {table: held for table in TABLES if (held := lake.held(table)) is not None}
     # a catalog's own tables are Spark's
     root = lake.directory if location is None or location.path is not None else None

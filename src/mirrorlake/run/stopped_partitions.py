@@ -144,8 +144,7 @@ class StoppedPartitions:
 
     def stop_where_lost(self, producer: FlowProducer, ends: AskEnds, decided: Decided) -> bool:
         """Leave out partitions of which the target has lost acknowledged records, until an operator
-        has decided. Returns whether the map was cut for them, so that the flow has to begin
-        anew."""
+        has decided. Returns whether the map was cut for them: the flow has to begin anew."""
         self._producer = producer
         # before the ends are asked for: what is sent meanwhile must not count as lost
         resent = resent_to(self._lake, self._flow)
@@ -214,9 +213,8 @@ class StoppedPartitions:
             self._report(partitions)
 
     def check(self, snapshot: Snapshot | None) -> None:
-        """Close incidents of refused records that the target has taken since, as of a poll, and go
-        on where an operator decided so. Report partitions whose map was behind the target at the
-        check before too."""
+        """Close incidents of refused records that the target has taken by a poll, and go on where
+        an operator decided so. Report partitions whose map was behind the target twice."""
         behind = {} if snapshot is None else snapshot.behind
         self.report_behind([one for place, one in behind.items() if place in self._behind])
         self._behind = frozenset(behind)
@@ -266,9 +264,8 @@ class StoppedPartitions:
         return bool(went_on)
 
     def _try_again(self, refused: Collection[TopicAndPartition]) -> None:
-        """Let the flow try refused records again if the limits of their target topics have changed
-        since they were last known, or were not known yet: they may have changed beside the try that
-        was refused."""
+        """Let the flow try refused records again if their target topics' limits have changed since
+        they were last known, or were unknown: they may have changed beside the refused try."""
         names = {
             key: name for key in refused if (name := self._targets.remote_topic(key[0])) is not None
         }

@@ -70,8 +70,7 @@ def resent_to(lake: Lake, flow: str) -> list[ResentExtent]:
 def log_ends_below(
     producer: FlowProducer, ends: AskEnds, resent: Iterable[ResentExtent] = ()
 ) -> dict[TopicAndPartition, Lost]:
-    """Source partitions whose map, or that of a resend to the same place, ends above the target's
-    log end, and what is lost of each."""
+    """Source partitions mapped, also by a resend, above the target's log end, with what is lost."""
     places = dict[TopicAndPartition, tuple[TopicAndPartition, int]]()
     mapped = dict[TopicAndPartition, int]()
     name_of = producer.spec.remote_topic
@@ -90,9 +89,8 @@ def log_ends_below(
 
 
 def ends_below(ends: AskEnds, mapped: Ends) -> Ends:
-    """The log ends that stay below the ends in `mapped` for SURE_SECONDS: a leader that was just
-    elected learns its high watermark somewhat later. A partition whose leader does not answer is
-    left out."""
+    """The log ends that stay below `mapped` for SURE_SECONDS: a leader that was just elected learns
+    its high watermark later. Partitions whose leaders do not answer are left out."""
     below: Ends = mapped
     for _ in attempts(SURE_SECONDS, _LOOK_SECONDS):
         answers = ends(below.keys()) if below else {}
@@ -173,8 +171,7 @@ def _loss_error(
 
 def take_out(lake: Lake, producer: FlowProducer, lost: Mapping[TopicAndPartition, Lost]) -> bool:
     """Take lost records out of the map, the target's positions and the proofs. Returns whether
-    there were any, so that the flow has to begin anew. A process that dies in between does it
-    again: the map is cut last, in one commit."""
+    there were any: the flow has to begin anew. The map is cut last: this can be repeated."""
     floors, spec = producer.floors(), producer.spec
     due = {
         key: MappedLoss(name, loss)

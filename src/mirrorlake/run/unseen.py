@@ -1,5 +1,4 @@
-"""What a flow does not see, as the clusters and the lake show it: for
-`mirrorlake.checks.unseen`."""
+"""What a flow does not see, as clusters and lake show it: for `mirrorlake.checks.unseen`."""
 
 import time
 from collections.abc import Collection, Iterator, Mapping

@@ -1,5 +1,4 @@
-"""Keeps the tables that a process writes in small commits small, while flows run. Only for a lake
-at a path.
+"""Keeps tables that a process writes in small commits small, while flows run. For a lake at a path.
 
 Two rounds a second make 170,000 files and commits a day; each append, and each opening of a table,
 pays for them. Retention, history and the map are left to `maintain`.

@@ -36,8 +36,7 @@ _QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
 @dataclass(frozen=True)
 class Archive:
     """The archive of one kind of JVM, whose classes come from `jars`. `warmup` is the module that
-    starts such a JVM, has it work, and ends; it gets Java's flags in the environment variable
-    `options`."""
+    starts such a JVM, has it work, and ends; `options` is the variable of Java's flags."""
 
     name: str
     warmup: str

@@ -111,8 +111,7 @@ def jars_of(jar_set: JarSet, progress: Say | None = None) -> list[Path]:
 
 
 def cache_folder() -> Path:
-    """Return the folder of all jar sets: `$MIRRORLAKE_CACHE/jars`, or
-    `~/.cache/mirrorlake/jars`."""
+    """The folder of all jar sets: `$MIRRORLAKE_CACHE/jars`, or `~/.cache/mirrorlake/jars`."""
     return cache_root() / "jars"
 
 
@@ -134,8 +133,7 @@ def spark_minor() -> str:
 
 
 def artifact_of(jar: str) -> str:
-    """Return the artifact name in a jar's file name: `kafka-clients` for
-    `kafka-clients-3.9.0.jar`."""
+    """The artifact name in a jar's file name: `kafka-clients` for `kafka-clients-3.9.0.jar`."""
     return _REVISION.sub("", jar)
 
 

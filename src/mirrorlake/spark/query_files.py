@@ -25,8 +25,7 @@ Offsets = dict[TopicAndPartition, int]
 @dataclass(frozen=True)
 class QueryPosition:
     """Where a query goes on. `batch` is the last committed one, None if there is none; `sources`
-    has the positions of every source that reads Kafka, by its number among all sources of the
-    query."""
+    has the positions of every source that reads Kafka, by its number among the query's."""
 
     batch: int | None
     sources: Mapping[int, Offsets]

@@ -1,8 +1,7 @@
-"""The one module that builds a Spark session, and so the only one that may touch what Spark Connect
-lacks.
+"""The one module that builds a Spark session: the only one that may touch what Spark Connect lacks.
 
-On Databricks, in a notebook and in tests a session is there already; everywhere else
-`local_session` makes one that is tuned for many small Delta commits on one machine.
+On Databricks, in a notebook and in tests a session is there; everywhere else `local_session` makes
+one that is tuned for many small Delta commits on one machine.
 """
 
 import logging
@@ -193,8 +192,7 @@ def local_session(
 
 def _jar_settings(jars: list[Path]) -> dict[str, str]:
     """The settings that give a session its jars. spark-submit asks for the user's name before it
-    takes `spark.jars`, and fails if there is none: then the session, which runs only on this
-    machine, gets them in its class path."""
+    takes `spark.jars`, and fails without one: then the session, being local, gets a class path."""
     if not jars:
         return {}
     if made_up_name() is not None:
@@ -273,8 +271,7 @@ def open_session(
 
 
 def start_workers(spark: SparkSession) -> None:
-    """Have a local session start the process from which it forks its Python workers, before a
-    caller has to wait for it."""
+    """Have a local session start the process that forks Python workers, before a caller waits."""
     spark.range(1, numPartitions=1).mapInArrow(unchanged, "id bigint").collect()
 
 

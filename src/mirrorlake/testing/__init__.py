@@ -1,5 +1,4 @@
-"""Fakes for tests of mirrorlake and of projects that use it: in-memory clusters and an in-memory
-lake, without Kafka and Spark."""
+"""Fakes for tests, also of users: in-memory clusters and lake, without Kafka and Spark."""
 
 from mirrorlake.testing.memory_cluster import MemoryCluster
 from mirrorlake.testing.memory_lake import MemoryLake

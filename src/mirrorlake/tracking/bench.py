@@ -19,8 +19,7 @@ def record_bench(document: Mapping[str, Any], directory: Path) -> None:
 
 
 def bench_metrics(document: Mapping[str, Any]) -> dict[str, float]:
-    """The figures of all contestants, named contestant/figure, for example
-    mirrorlake/1024/records_per_second."""
+    """The figures of all contestants by contestant/figure: mirrorlake/1024/records_per_second."""
     metrics: dict[str, float] = {"seconds": document["seconds"]}
     for size, part in document.get("throughput", {}).items():
         for name, run in part["contestants"].items():

@@ -51,8 +51,7 @@ class Meter:
             return self._records
 
     def take(self, seconds: float) -> dict[str, float]:
-        """Return the metrics of the `seconds` since the last call; most names begin with the flow:
-        east-to-west/lag_records.
+        """The metrics of the last `seconds`, most of them by flow: east-to-west/lag_records.
 
         MLflow allows no > in names.
         """

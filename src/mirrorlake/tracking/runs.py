@@ -120,8 +120,7 @@ def tracked(
     figures: bool = False,
     tick: float = TICK_SECONDS,
 ) -> AbstractContextManager[Tracked]:
-    """Record the block as a run in a topology's experiment; `figures` says whether to record a
-    replicator's figures over time."""
+    """Record the block as a run of a topology; `figures`: also a replicator's figures over time."""
     facts = {"topology_sha256": topology_hash(topology), **params}
     texts = {"topology.redacted.yml": yaml.safe_dump(redacted(topology), sort_keys=False)}
     directory, tracking = lake_directory(topology), topology.tracking

@@ -130,9 +130,8 @@ class Auditor:
         return lost + [(one.scope, one.extents) for wave in rest for one in wave]
 
     def look_whether_on_the_way(self, outcome: Outcome) -> None:
-        """Find out whether records that nothing holds up are on their way now: whether a process
-        runs the flow. That takes as long as a running flow's sample, and nothing if all was
-        compared."""
+        """Find out whether records that nothing holds up are on their way: whether a process runs
+        the flow. That takes as long as a running flow's sample, and nothing if all was compared."""
         for flow, waiting in outcome.on_the_way.items():
             runs = bool(waiting) and run_by_other_process(self._lake, [flow]) is not None
             outcome.held_up[flow] += [on_its_way(stretch, runs) for stretch in waiting]

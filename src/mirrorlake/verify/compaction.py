@@ -29,8 +29,7 @@ def with_last_of_key(
     scopes: Mapping[TopicAndPartition, PartitionScope],
     now_ms: int,
 ) -> list[Range]:
-    """The ranges, each with the records that compaction has to leave; `scopes` are their
-    partitions. Few queries for all of them."""
+    """Ranges with the records that compaction has to leave; few queries for all `scopes`."""
     bounds: dict[PartitionGeneration, tuple[int, int]] = {}
     for range_ in ranges:
         place = range_.place

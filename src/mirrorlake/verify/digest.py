@@ -1,5 +1,4 @@
-"""The digests of a record and of a range of records: documented in docs/trust.md, so that they can
-be recomputed.
+"""The digests of a record and of a range of records (docs/trust.md), which can be recomputed.
 
 A record's digest is SHA-256 over its encoding (`produce/encoding.py`); a range's is SHA-256 over
 the digests of its records, one after another.
@@ -28,9 +27,8 @@ def range_digest(digests: Iterable[bytes]) -> str:
 
 
 class Twins:
-    """The digests of several sides of one range, whose records are usually the same: a side that
-    equals the first, byte by byte, takes over its digests and is not hashed again. A side larger
-    than TWIN_BYTES is hashed as it is read."""
+    """The digests of several sides of one range, usually the same: one that equals the first, byte
+    by byte, takes over its digests unhashed. One larger than TWIN_BYTES is hashed as it is read."""
 
     def __init__(self, hops: Hops | None = None) -> None:
         self._hops = hops

@@ -25,9 +25,8 @@ _NOT_STAGED = (kinds.STAGE_TRIMMED, kinds.FORGOTTEN, kinds.REMOVED)
 def compare(
     source: Side | None, stage: Side, target: Side, mapped: Mapped, first: int, allowed: Allowances
 ) -> Verdict:
-    """Compare the sides of a range that begins with the source offset `first`: the source (None if
-    it no longer has any of it), the stage, and the stretch of the target's log that belongs to it;
-    `allowed` is what may differ."""
+    """Compare the sides of a range from source offset `first` on: the source (None if it has none
+    of it), the stage, and the target's stretch that belongs to it; `allowed` is what may differ."""
     if _same(source, stage, target, mapped) and not allowed.left_out:
         trimmed = 0 if source is not None else len(stage.offsets)
         return Verdict((), {kinds.TRIMMED: trimmed} if trimmed else {})

@@ -60,8 +60,7 @@ class Outcome:
         return sorted(rows, key=lambda row: (*_place(row), row["generation"], row["first_offset"]))
 
     def add_unranged(self, rows: Iterable[dict[str, Any]]) -> None:
-        """Add differences that lie in no range, such as those of partitions whose target is gone;
-        `watch` passes the same ones each time."""
+        """Add differences outside of ranges, as of gone targets; `watch` passes them each time."""
         known = {(row["kind"], *_place(row)) for row in self.differences}
         rows = [*rows]
         self.differences += [row for row in rows if (row["kind"], *_place(row)) not in known]

@@ -157,9 +157,8 @@ def _maps(
 def mapped_segments(
     scope: FlowScope, asked: Sequence[tuple[str, int, int, str, int, int]]
 ) -> Mapping[TopicAndPartition, tuple[list[Segment], int | None]]:
-    """For each of some partitions (topic, partition, generation, target topic, first and last
-    source offset), the segments between these offsets, in order, and the target offset behind the
-    records mapped before them."""
+    """For (topic, partition, generation, target topic, first and last source offset) each, the
+    segments between these, in order, and the target offset behind what is mapped before them."""
     maps: dict[TopicAndPartition, tuple[list[Segment], int | None]] = {
         row[:2]: ([], None) for row in asked
     }

@@ -1,5 +1,4 @@
-"""Which target topics of a flow are still the ones that it wrote to, with all that it wrote: proofs
-of other topics say nothing."""
+"""Which target topics of a flow still have all that it wrote: proofs of others say nothing."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

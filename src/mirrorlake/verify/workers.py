@@ -31,9 +31,8 @@ NumberedOutcome = tuple[int, Compared]
 
 
 class AuditWorkers:
-    """Compares ranges, `tasks` at a time: with a `lake`, in tasks of its Spark session, else in
-    threads of this process. `by_rows`: executors cannot open the stage's files, so Spark reads the
-    stage and hands over its rows."""
+    """Compares ranges, `tasks` at a time: in tasks of the session of `lake`, else in threads.
+    `by_rows`: executors cannot open the stage's files, so Spark reads it and hands over rows."""
 
     def __init__(
         self, lake: "Lake | None" = None, tasks: int | None = None, by_rows: bool = False

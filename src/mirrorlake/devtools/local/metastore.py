@@ -1,5 +1,4 @@
-"""A local Hive metastore, from pyspark's own jars, for development and measurements: a catalog
-shared by Spark sessions of several processes."""
+"""A local Hive metastore, of pyspark's own jars: a catalog that several processes share."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
