@@ -75,8 +75,7 @@ class InputError(MirrorlakeError):
 
 
 class TopologyError(InputError):
-    """Raised when the topology file is unreadable, invalid, or describes something that must not
-    run."""
+    """Raised when the topology file is unreadable, invalid, or describes what must not run."""
 
 
 class ClusterUnusable(InputError):
@@ -96,8 +95,7 @@ class AuthenticationFailed(ClusterUnusable):
 
 
 class LakeError(InputError):
-    """Raised when the lake cannot be opened: not writable, not a lake, or written by a newer
-    version."""
+    """Raised when a lake cannot be opened: not writable, not a lake, or of a newer version."""
 
 
 class UnknownOffset(InputError):
@@ -109,8 +107,7 @@ class MissingJava(InputError):
 
 
 class MissingExtra(InputError):
-    """Raised when a library that only one part of mirrorlake needs is not installed: `library` of
-    `extra` (extras.py)."""
+    """Raised when a library of only one part is not installed: `library` of `extra` (extras.py)."""
 
     def __init__(self, message: str, *, extra: str, library: str) -> None:
         super().__init__(message)
@@ -185,8 +182,7 @@ class TargetRefused(ReplicationError):
 
 
 class TopicRefused(TargetRefused):
-    """Raised when the target accepts no record of a topic: the topic does not exist, or a right on
-    it is missing."""
+    """Raised when the target accepts no record of a topic, which is missing, or lacks a right."""
 
     incident_kind: ClassVar[str] = "topic_refused"
 
@@ -242,13 +238,11 @@ class ContentDiffers(ReplicationError):
 
 
 class LayoutError(ReplicationError):
-    """Raised by a produce task that finds offsets out of order in a file; the driver then has the
-    rows sorted."""
+    """Raised by a produce task for offsets out of order in a file; rows are then sorted."""
 
 
 class FilesUnreadable(ReplicationError):
-    """Raised when Spark's workers cannot open files of the stage directly; Spark then reads
-    them."""
+    """Raised when Spark's workers cannot open the stage's files; Spark then reads them."""
 
 
 class PlanOutdated(MirrorlakeError):
@@ -276,13 +270,11 @@ class MapError(ReplicationError):
 
 
 class CountDiffers(MapError):
-    """Raised when a reader of the stage returned more or fewer records than the index names; the
-    driver reads them again."""
+    """Raised when a reader returned more or fewer records than indexed; they are read again."""
 
 
 def text_of(error: BaseException | None) -> str:
-    """Return the text of an error, or the name of its class if it has none or `str` fails. Never
-    raises."""
+    """Return an error's text, or its class' name if it has none or `str` fails. Never raises."""
     if error is None:
         return "unknown error"
     try:
