@@ -174,8 +174,7 @@ class TargetRefused(ReplicationError):
 
     @property
     def topic_partition(self) -> tuple[str, int]:
-        """The source partition whose records were refused. Raises ValueError if the whole topic was
-        refused."""
+        """The source partition of refused records. Raises ValueError if the whole topic was."""
         if self.partition is None:
             raise ValueError(f"not about one partition: {self.message}")
         return self.topic, self.partition
@@ -203,8 +202,7 @@ class TargetLost(TargetRefused):
 
 
 class PositionLost(TargetRefused):
-    """Raised when the flow's committed position is gone and the target holds records that the flow
-    may have written."""
+    """Raised when the flow's position is gone, and the target has records that may be its own."""
 
     incident_kind: ClassVar[str] = "position_lost"
 
@@ -219,8 +217,7 @@ class MapBehind(TargetRefused):
 
 
 class MapUnknown(TargetRefused):
-    """Raised when comparing content does not locate such records either (see `MapBehind`); the
-    offsets name them."""
+    """Raised when content does not locate them either (`MapBehind`); the offsets name them."""
 
     incident_kind: ClassVar[str] = "map_unknown"
 

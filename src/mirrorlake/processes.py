@@ -46,8 +46,7 @@ def memory_mib(
 
 
 def resident_bytes(root: int) -> dict[str, int]:
-    """Resident memory of a process tree by kind: `driver` is its root, `java` what runs Java, and
-    `workers` the rest, in bytes."""
+    """Resident bytes of a process tree by kind: its root `driver`, `java`, and other `workers`."""
     sizes = {"driver": 0, "java": 0, "workers": 0}
     for process in tree_of([root]):
         with suppress(psutil.Error):  # it ended meanwhile

@@ -80,8 +80,7 @@ def print_table(
 def _lines_of(
     console: "Console", headers: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> list[str] | None:
-    """The lines of a table in Rich's default box; None if one is wider than the console, or a cell
-    is not printable on one line."""
+    """A table's lines in Rich's default box; None if one is too wide, or not printable."""
     from rich.box import HEAVY_HEAD
     from rich.cells import cell_len
 

@@ -16,8 +16,7 @@ from mirrorlake.naming.policy import check_topic_name
 def check_routes(
     routes: Routes, flows: Sequence[ResolvedFlow], topics: Mapping[str, Collection[str]]
 ) -> list[Problem]:
-    """Check where the topics of all clusters go, following the `routes` of the flows to their ends.
-    Raises TopologyError if a custom policy fails."""
+    """Check where all topics go by the flows' `routes`. Raises TopologyError of custom policies."""
     real, asked = origins(flows, topics)
     # Examples first: they are few, and show what flows do even with too many topics to follow.
     supposed = [one for origin in asked for one in routes.follow(origin, real=False)]

@@ -72,8 +72,7 @@ def unmatched_groups(flow: str, source: str, unmatched: Mapping[str, str]) -> It
 
 
 def unlisted_groups(flow: str, source: str, why: Sequence[str]) -> Iterator[Problem]:
-    """A note that the source of a flow may have more groups than it listed, and why: statements
-    about its groups concern the listed ones."""
+    """A note that a flow's source may have more groups than it listed, and why."""
     if why:
         yield Problem(
             "unlisted-groups",

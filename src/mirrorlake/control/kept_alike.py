@@ -20,8 +20,7 @@ class KeptAlike:
         self._settings, self._configs, self._acls, self._use = flow.settings, configs, acls, use
 
     def sync(self) -> None:
-        """Before records flow, catch up with changes since the last run: ACLs, and configs of
-        existing topics. Raises ClusterUnreachable."""
+        """Catch up with changes of ACLs and configs before records. Raises ClusterUnreachable."""
         self.sync_acls()
         self.sync_configs()
 

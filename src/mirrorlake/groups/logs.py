@@ -39,8 +39,7 @@ def there(admin: ClusterAdmin, wanted: Collection[TopicAndPartition]) -> set[Top
 
 
 class ThrottledLogEnds:
-    """The log ends of one cluster, each queried at most once a minute: partitions queried within
-    the last minute are missing. For one thread."""
+    """A cluster's log ends, each asked at most once a minute, else missing. For one thread."""
 
     def __init__(self, admin: ClusterAdmin, clock: Callable[[], float] = time.monotonic) -> None:
         self._admin = admin

@@ -67,8 +67,7 @@ def read_groups(route: Route, named: Sequence[str] | None) -> dict[str, Any]:
 
 @dataclass
 class _Known:
-    """What the target reports of its groups, both clusters of their log ends, and the lake of the
-    newest checkpoints; empty where unknown."""
+    """What the target reports of its groups, both clusters of log ends, the lake of checkpoints."""
 
     listing: Listing
     reported: GroupPositions

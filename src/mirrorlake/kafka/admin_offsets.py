@@ -234,8 +234,7 @@ def _wait(asked: OffsetRequests, before: Collection[TopicAndPartition]) -> None:
 
 
 def _wait_for_each(questions: Iterable[OffsetQuestion], seconds: float) -> None:
-    """Wait for answers until none has come for so many seconds: a busy leader of thousands of
-    partitions answers one question after another."""
+    """Wait until none comes for so many seconds: a busy leader answers one after another."""
     until = time.monotonic() + seconds
     for future in (question.future for question in questions):
         if not future.done() and wait((future,), max(0.0, until - time.monotonic())).done:

@@ -74,8 +74,7 @@ def ask_in_order(
     ask: Callable[[str], "Future[Any]"],
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[tuple[str, "Future[Any] | None"]]:
-    """Query groups in their order, GROUPS_AT_ONCE at a time; yield each as soon as it is answered,
-    with None if its turn did not come."""
+    """Query groups in order, GROUPS_AT_ONCE at a time; yield each when answered, or with None."""
     done: SimpleQueue[tuple[str, Future[Any]]] = SimpleQueue()
     waiting, under_way, end = iter(groups), 0, clock() + BUDGET_SECONDS
     while True:

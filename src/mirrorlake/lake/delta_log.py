@@ -123,8 +123,7 @@ class DeltaLog:
         return self.folder.names()
 
     def commit(self, version: int) -> Commit | None:
-        """A commit; None while this version does not exist. Raises FileNotFoundError when it was
-        deleted: the log is kept for some days only."""
+        """A commit; None before it exists. Raises FileNotFoundError once the log has lost it."""
         text = self.text(version)
         if text is None:
             if self.newest_checkpoint() >= version:  # made from that commit

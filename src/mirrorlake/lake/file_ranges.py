@@ -1,5 +1,4 @@
-"""Finds which ranges of offsets the files of the stage hold: from the log's statistics, or, where
-these do not say it, from the files themselves."""
+"""Finds which offsets the files of the stage hold: by the log's statistics, or by the files."""
 
 import json
 import logging

@@ -1,5 +1,4 @@
-"""The plan of the next landing query of a source cluster, with what is known beside it: decided by
-`landing/plan.py`, used by everything around the query."""
+"""The plan of a source's next landing query, by `landing/plan.py`, and what is known beside it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

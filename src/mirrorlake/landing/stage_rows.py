@@ -38,8 +38,7 @@ Sizes = Counter[TopicAndPartition]
 
 
 def read_part(job: LandJob, part: Part) -> Read:
-    """Read a task's part by the Kafka client of its process. Raises KafkaException, and
-    ClusterUnusable for a cluster that does not answer at all."""
+    """Read a task's part by its process's Kafka client. Raises KafkaException, ClusterUnusable."""
     with silence_in_words(job.alias, job.client):
         yield from read_ranges(job.alias, job.client, part.ranges, part.small_answers)
 

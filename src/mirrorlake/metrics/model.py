@@ -185,8 +185,7 @@ def _about_lag(facts: Facts, bound: int) -> dict[str, Series]:
 
 
 def _unseen(facts: Facts) -> dict[str, float]:
-    """Seconds since the last sample of flows that are no longer sampled: their lag has grown by as
-    much, as in the view `replication_lag`."""
+    """Seconds since the last sample of flows no longer sampled, as `replication_lag` has them."""
     ages = {
         flow.name: (facts.now - known.sampled_at, flow.quiet_seconds)
         for flow in facts.in_force

@@ -7,8 +7,7 @@ import numpy as np
 
 
 class TopicLayout(NamedTuple):
-    """A topic: its error code, 0 for none; and by partition number the leading broker, below 0 for
-    none, and the brokers with replicas."""
+    """A topic: its error code, 0 for none; by partition its leader (below 0: none) and replicas."""
 
     error: int
     leaders: Mapping[int, int]

@@ -63,8 +63,7 @@ class Workspace:
         return {name: str(self._widgets.get(name)).strip() for name in defaults}
 
     def show(self, what: Shown, charts: Path) -> None:
-        """Show a table by the workspace's `display`, a chart as a picture, which loads no script,
-        and a sentence in the cell's output."""
+        """Show a table by `display`, a chart as a picture without scripts, a sentence as output."""
         if isinstance(what, str):
             sys.stdout.write(f"{what}\n")
         elif isinstance(what, alt.TopLevelMixin):

@@ -104,8 +104,7 @@ class Stalls:
         self, key: PartitionGeneration, at: float, produced: int, waiting: int
     ) -> float | None:
         """Note a sample: the flow's position, and how many records wait behind it. Returns since
-        when they have waited without a move, as far as was seen, moved up by the time in which
-        nothing was; None if none wait."""
+        when they wait without a move, moved up by the time in which none was seen; else None."""
         before = self._stands.get(key)
         since = at
         if before is not None and waiting > 0 and before[0] == produced:

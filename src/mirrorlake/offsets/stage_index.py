@@ -111,8 +111,7 @@ class StageIndex:
         return self.topics(cluster).get(key[0], {}).get(key[1]) or PartitionRanges()
 
     def bounded(self, bounds: Iterable[StagedRange]) -> "StageIndex":
-        """An index of what lies within some ranges, one for each generation of a partition, and
-        nothing else. Valid as long as this index does not change."""
+        """An index of what lies within ranges of generations, valid until this one changes."""
         extents: dict[tuple[str, str, int], dict[int, tuple[int, int]]] = {}
         for bound in bounds:
             key = (bound.source_cluster, bound.topic, bound.partition)

@@ -35,8 +35,7 @@ _OURS = pa.scalar(HEADER.encode(), pa.binary())
 
 @dataclass(frozen=True)
 class Hops:
-    """The cluster ids of both ends of a flow that adds or strips provenance headers. Those headers
-    are then not part of a digest."""
+    """The cluster ids of a flow that adds or strips provenance headers, which digests leave out."""
 
     source_id: str
     target_id: str

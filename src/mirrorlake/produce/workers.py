@@ -49,8 +49,7 @@ class SparkWorkers:
         self._written_here: set[str] = set()
 
     def at_most(self, records: int) -> int:
-        """How many records the next batch may have, given the limit of the flow's settings: a small
-        batch at most, until a session is needed and started."""
+        """How many records the next batch may have: a small one until a session is there."""
         return records if self._later is None else min(records, self._small.records)
 
     def can_read_files(self) -> bool:

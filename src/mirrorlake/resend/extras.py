@@ -42,9 +42,8 @@ LACKING = "the restored topic has no such partition; add partitions, and run thi
 
 @dataclass
 class ExtrasDone:
-    """What was done, or would be in a dry run: rows as commands show them; sentences about what is
-    left unchanged; whether another call has nothing left to do; and whether something requested is
-    `lacking`, which no call restores."""
+    """What was done, or would be: rows as commands show them; sentences about what is left
+    unchanged; whether nothing is left to do; whether something is `lacking` for good."""
 
     configs: list[dict[str, Any]] = field(default_factory=list)
     acls: list[dict[str, Any]] = field(default_factory=list)

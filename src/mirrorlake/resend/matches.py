@@ -61,8 +61,7 @@ class Matches:
         }
 
     def first(self, ranges: Mapping[StagedRange, int], max_records: int) -> dict[StagedRange, int]:
-        """The ranges that hold the first `max_records` of them, in the order of partition,
-        generation and offset, as `ranges` has them."""
+        """The ranges of the first `max_records`, by partition, generation, offset, as `ranges`."""
         whole, part = first_of(ranges, max_records)
         kept = {each: ranges[each] for each in whole}
         if part is not None:

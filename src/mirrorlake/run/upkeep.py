@@ -87,8 +87,7 @@ class UpkeepWorker:
         logger.debug("table %s: %d files are one", table, len(replaced))
 
     def delete_replaced(self, kept_seconds: float) -> None:
-        """Delete the files that were replaced at least so many seconds ago. Raises OSError: the
-        remaining ones are deleted the next time."""
+        """Delete files replaced so many seconds ago. Raises OSError: the next time goes on."""
         while self._replaced and time.monotonic() - self._replaced[0][0] >= kept_seconds:
             for path in self._replaced[0][1]:
                 path.delete()

@@ -59,8 +59,7 @@ class JarSet:
 
 
 def spark_jars(progress: Say | None = None) -> list[Path]:
-    """Return the jars that Spark lacks for Delta tables, for `spark.jars`. Raises InputError where
-    there are none for the installed pyspark."""
+    """The jars for Delta of `spark.jars`. Raises InputError if the installed pyspark has none."""
     minor = spark_minor()
     if minor not in SPARK_MINORS:
         raise InputError(

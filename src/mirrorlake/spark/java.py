@@ -49,8 +49,7 @@ def java_version(java: Path) -> int | None:
 
 
 def made_up_name() -> str | None:
-    """A name for this process's user in Java if the system has none, as when Kubernetes sets the
-    user of a container; None if it has one."""
+    """A name for a user without one, as Kubernetes may set it in a container; else None."""
     try:
         pwd.getpwuid(os.getuid())
     except KeyError:

@@ -1,5 +1,4 @@
-"""Logs a local JVM's stderr line by line: so it looks like all other output, a terminal's live
-lines stay whole, and `--log json` holds nothing but JSON."""
+"""Logs a JVM's stderr by line: it looks like other output, and `--log json` holds only JSON."""
 
 import logging
 import os

@@ -257,8 +257,7 @@ PRINTING = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 def open_session(
     progress: Callable[[str], None] | None = None, short: bool = True, delta: bool = True
 ) -> SparkSession:
-    """The session that is there (a notebook, a job, spark-submit, Spark Connect), else a local one:
-    `short` and `delta` as in `local_session`."""
+    """The session that is there, else a local one: `short` and `delta` as in `local_session`."""
     active = SparkSession.getActiveSession()
     if active is not None:
         return active

@@ -68,8 +68,7 @@ class Done(Generic[Result]):
 
 
 def run_here(task: Task[Job, Result], parts: Sequence[Work[Job]]) -> Done[Result]:
-    """Run a task in this process over each part of some work (`dealt`, `by_number`), several parts
-    each in a thread of its own."""
+    """Run a task here over parts of some work (`dealt`, `by_number`), each in its own thread."""
     with ThreadPoolExecutor(max(1, len(parts)), "task") as pool:
         ran = (pool.map if len(parts) > 1 else map)(lambda part: list(_ran(task, part)), parts)
         return _done(chain.from_iterable(ran))
@@ -78,8 +77,7 @@ def run_here(task: Task[Job, Result], parts: Sequence[Work[Job]]) -> Done[Result
 def run_by_spark(
     spark: "SparkSession", task: Task[Job, Result], jobs: Sequence[Job], tasks: int
 ) -> Done[Result]:
-    """Run jobs in Spark tasks; neighbours share a task. `task` and jobs are pickled. Raises
-    SPARK_FAILURES for what Spark lost."""
+    """Run pickled jobs in Spark tasks; neighbours share one. Raises SPARK_FAILURES."""
     parts = deal(jobs, tasks)
     if not parts:
         return Done()

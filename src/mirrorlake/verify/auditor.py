@@ -1,5 +1,4 @@
-"""Compares flows by content: range after range, each noted in `audits` when it is done, so that the
-next comparison continues there."""
+"""Compares flows by content, range by range, noted in `audits`: the next one continues there."""
 
 import logging
 import threading
@@ -233,8 +232,7 @@ class Auditor:
             Incidents(self._lake).open_all(flow, ContentDiffers.incident_kind, news.values())
 
     def _settle(self, flow: str, closed: Collection[str]) -> None:
-        """Close the incidents of partitions without a difference in their living generations.
-        Topics in `closed` were not compared."""
+        """Close incidents of living partitions without a difference; `closed` were not compared."""
         rows = self._lake.ask("proven_ranges", flow=flow)
         places = [PartitionGeneration.from_row(row) for row in rows]
         living = {place.topic_partition: place for place in sorted(places)}

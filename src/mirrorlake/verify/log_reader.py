@@ -54,8 +54,7 @@ class LogReader:
             raise self._unusable(key, error) from error
 
     def offset_at(self, key: TopicAndPartition, timestamp: int) -> int:
-        """The offset of the first record not older than a time (ms); the log's end if all are
-        older. Raises ClusterUnusable."""
+        """The first record not before a time (ms), or the log's end. Raises ClusterUnusable."""
         try:
             (answer,) = self._consumer.offsets_for_times(
                 [TopicPartition(*key, timestamp)], SILENCE_SECONDS

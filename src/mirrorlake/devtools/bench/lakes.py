@@ -1,5 +1,4 @@
-"""Places of mirrorlake's lakes in benchmarks: folders, an object store, the same with tables
-registered in a catalog, or a catalog's own tables."""
+"""Places of lakes in benchmarks: folders, an object store (with tables registered), a catalog."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,5 +1,4 @@
-"""Measures whether memory grows while a flow runs at full rate for long: `mirrorlake run` over a
-topic that is filled as fast as it is read."""
+"""Measures whether memory grows at full rate: `mirrorlake run` over a topic that is kept full."""
 
 import subprocess
 import threading

@@ -1,5 +1,4 @@
-"""Writes the topology as a YAML file with short comments, and the manifests of `ops/kubernetes` for
-it, which mount the Secrets that it reads."""
+"""Writes the topology as a YAML file with comments, and manifests of `ops/kubernetes` for it."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
