@@ -36,10 +36,6 @@ class Failure:
     ends: bool
 
 
-def _never(_error: BaseException, _problem: MirrorlakeError, _attempt: int) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class Retry:
     """What a worker does about failed turns. It retries all of them, unless `ends` says otherwise.
@@ -51,7 +47,7 @@ class Retry:
         pauses: seconds after the first, second, … failure in a row; the last one holds on.
     """
 
-    ends: Callable[[BaseException, MirrorlakeError, int], bool] = _never
+    ends: Callable[[BaseException, MirrorlakeError, int], bool] = lambda *_: False
     report: Callable[[Failure], object] | None = None
     pauses: Sequence[float] = PAUSES
 

@@ -43,7 +43,10 @@ def librdkafka_config(
     if cluster.security is not None:
         pem = partial(_pem, alias, resolve, read_file)
         config.update(_librdkafka_security(cluster.security, resolve, pem))
-    overrides = _overrides(getattr(cluster, role), resolve)
+    overrides: dict[str, Value] = {
+        name: resolve(value) if isinstance(value, str) else value
+        for name, value in getattr(cluster, role).items()
+    }
     names = {name: name for name in overrides} if role != "consumer" else OF_JAVA
     config.update({names[name]: value for name, value in overrides.items() if name in names})
     return config
@@ -60,13 +63,6 @@ OF_JAVA: Mapping[str, str] = {
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "send.buffer.bytes": "socket.send.buffer.bytes",
 }
-
-
-def _overrides(settings: Mapping[str, Value], resolve: Resolve) -> dict[str, Value]:
-    return {
-        name: resolve(value) if isinstance(value, str) else value
-        for name, value in settings.items()
-    }
 
 
 def _secret(value: SecretStr | None, resolve: Resolve) -> str:

@@ -94,9 +94,8 @@ class CatalogNames:
 
 def names_by_session(lake: Lake) -> CatalogNames:
     """The names of a lake's existing schema, by the lake's session."""
-    from mirrorlake.spark.causes import cause_of
+    from mirrorlake.spark.causes import cause_of, metastore_error
     from mirrorlake.spark.failures import SPARK_FAILURES  # only a process with a session has Spark
-    from mirrorlake.spark.metastore import metastore_error
 
     def run(text: str) -> Sequence[Mapping[str, Any]]:
         try:
@@ -110,9 +109,8 @@ def names_by_session(lake: Lake) -> CatalogNames:
 @contextmanager
 def catalog_answers(schema: str) -> Iterator[None]:
     """Raise LakeError where a session cannot say what is in a schema."""
-    from mirrorlake.spark.causes import cause_of
+    from mirrorlake.spark.causes import cause_of, metastore_error
     from mirrorlake.spark.failures import SPARK_FAILURES
-    from mirrorlake.spark.metastore import metastore_error
 
     try:
         yield

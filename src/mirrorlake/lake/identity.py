@@ -6,7 +6,6 @@ process that goes on with a lake fences the one that wrote from it before, and k
 
 import hashlib
 import os
-from pathlib import Path
 
 from mirrorlake.errors import LakeError, first_line
 from mirrorlake.lake.lake import Lake
@@ -25,7 +24,7 @@ def store_identity(lake: Lake) -> str:
         return lake.lake_id
     from pyspark.errors import PySparkException  # only storing one needs it
 
-    identity = _identity_by_place(lake.checkpoints)
+    identity = hashlib.sha256(os.fsencode(lake.checkpoints.resolve())).hexdigest()[:8]
     try:
         lake.retrying(lambda: _store(lake, identity))
     except PySparkException as error:
@@ -41,7 +40,3 @@ def store_identity(lake: Lake) -> str:
 def _store(lake: Lake, identity: str) -> None:
     if PROPERTY not in lake.properties("records"):
         lake.sql(f"ALTER TABLE records SET TBLPROPERTIES ('{PROPERTY}' = '{identity}')")
-
-
-def _identity_by_place(checkpoints: Path) -> str:
-    return hashlib.sha256(os.fsencode(checkpoints.resolve())).hexdigest()[:8]

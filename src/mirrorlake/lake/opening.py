@@ -121,7 +121,7 @@ def reading_lake(
 
 def _reading_schema(spark: "SparkSession", schema: str) -> Lake:
     lake = CatalogLake(lambda: spark, schema, None)
-    existing = _existing_tables(spark, schema)
+    existing = {row["tableName"] for row in spark.sql(f"SHOW TABLES IN {schema}").collect()}
     lake.mark_known(existing, VIEWS)
     if not {"records", "offset_map"} <= existing:
         raise LakeError(f"{schema} holds no lake; name the schema that `mirrorlake run` writes to")
@@ -207,10 +207,6 @@ def _make_schema(spark: "SparkSession", schema: str) -> None:
 def schema_in_catalog(location: Location) -> str:
     """The schema that a topology file names, quoted for SQL."""
     return f"`{location.catalog}`.`{location.schema_name}`"
-
-
-def _existing_tables(spark: "SparkSession", schema: str) -> set[str]:
-    return {row["tableName"] for row in spark.sql(f"SHOW TABLES IN {schema}").collect()}
 
 
 def _create_tables(lake: Lake, tables: Sequence[str]) -> None:

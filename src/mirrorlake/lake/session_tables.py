@@ -148,7 +148,7 @@ class SessionTables(Reader):
         # only reading by Spark needs it
         from pyspark.errors import AnalysisException, ParseException
 
-        from mirrorlake.spark.metastore import metastore_error
+        from mirrorlake.spark.causes import metastore_error
 
         try:
             frame = self.sql(text, args, frames)
@@ -160,9 +160,8 @@ class SessionTables(Reader):
         return rows_from_arrow(self.table(table).toArrow())
 
     def arrow(self, text: str, args: Args = NONE, frames: Frames = NONE) -> pa.RecordBatchReader:
-        from mirrorlake.spark.causes import cause_of
+        from mirrorlake.spark.causes import cause_of, metastore_error
         from mirrorlake.spark.failures import SPARK_FAILURES
-        from mirrorlake.spark.metastore import metastore_error
 
         try:
             return self.sql(text, args, frames).toArrow().to_reader()

@@ -2,8 +2,8 @@
 next, and replaced once it knows many more partitions than these have."""
 
 from mirrorlake.errors import ReplicationError
+from mirrorlake.kafka.client_pool import Breadth
 from mirrorlake.kafka.log import Log, open_log
-from mirrorlake.kafka.outgrown import Breadth
 from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.stage_rows import Read

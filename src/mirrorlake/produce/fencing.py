@@ -60,14 +60,11 @@ def set_back(shards: Sequence[Target], places: Mapping[tuple[str, int], int]) ->
     fence_all(shards, {topic for topic, _ in places})
     target = shards[0]
     wanted = [
-        TopicPartition(*place, 0, _nothing_of(generation)) for place, generation in places.items()
+        TopicPartition(*place, 0, encode_metadata(CommittedMetadata(0, generation, ())))
+        for place, generation in places.items()
     ]
     with _consumer(target, target.group_id) as group:
         _answered(lambda: group.commit(offsets=wanted, asynchronous=False) or [])
-
-
-def _nothing_of(target_generation: int) -> str:
-    return encode_metadata(CommittedMetadata(0, target_generation, ()))
 
 
 def check_token(target: Target, topics: Collection[str]) -> None:

@@ -17,8 +17,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 from mirrorlake import failpoints
 from mirrorlake.errors import TargetRefused
 from mirrorlake.kafka.answered_offsets import committed_positions, log_bounds
+from mirrorlake.kafka.client_pool import Breadth
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
-from mirrorlake.kafka.outgrown import Breadth
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 from mirrorlake.offsets.runs import Segment, Written
 from mirrorlake.produce.batch import PartitionPlan

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from sqlglot import exp, parse
 from sqlglot.dialects.databricks import Databricks
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from mirrorlake.errors import InputError, first_line
 
@@ -88,15 +88,10 @@ def _changing(where: str) -> Iterator[str]:
             before = tokens[at - 1].text.lower() if at else ""
             if before in _LITERALS and word.strip() in _WORDS_OF_NOW:
                 yield f"{before.upper()} '{token.text}'"
-        elif word in CHANGING and not _is_field(tokens, at):
+        elif word in CHANGING and not (at and tokens[at - 1].text == "."):  # no field of a struct
             yield word
         elif word in _OF_NOW and following == ["(", ")"]:
             yield f"{word}()"
-
-
-def _is_field(tokens: list[Token], at: int) -> bool:
-    """Whether a word is the field of a struct, as in `headers[0].version`."""
-    return at > 0 and tokens[at - 1].text == "."
 
 
 def _text(node: exp.Expr) -> str:

@@ -15,6 +15,7 @@ from mirrorlake.errors import (
     AuthenticationFailed,
     ClusterUnreachable,
     ClusterUnusable,
+    LakeError,
     MirrorlakeError,
     ReplicationError,
     text_of,
@@ -120,3 +121,19 @@ def places_in(error: str, keys: Collection[TopicAndPartition]) -> dict[TopicAndP
                 if name in names:
                     reasons[names[name]] = line.removeprefix("Caused by: ")[:500]
     return reasons
+
+
+def metastore_error(error: BaseException) -> LakeError | None:
+    """The error for an exception of Spark's that comes from a metastore which does not answer, or
+    no longer does; None for any other. Never raises."""
+    reason = metastore_silence(error)
+    if reason is None:
+        return None
+    from mirrorlake.spark.session import metastore_address  # Spark is imported: it raised the error
+
+    address = metastore_address()
+    return LakeError(
+        f"the Hive metastore{f' at {address}' if address else ''} of the Spark session does not "
+        f"answer ({reason}); start it, or let hive.metastore.uris in the session's settings "
+        "(spark-defaults.conf, hive-site.xml) name one that this machine reaches"
+    )

@@ -3,7 +3,7 @@ classes, and Python's processes start."""
 
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from mirrorlake.spark.session import unchanged
 
@@ -12,10 +12,8 @@ def rehearse(spark: SparkSession, directory: Path) -> None:
     """Stream some numbers, and hand each batch to Python workers, as landing and producing do. The
     files in `directory` are not needed afterwards. Raises Spark's errors."""
     numbers = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
-    query = numbers.writeStream.foreachBatch(_copy_on)
+    query = numbers.writeStream.foreachBatch(
+        lambda batch, _number: batch.mapInArrow(unchanged, batch.schema).toArrow()
+    )
     query = query.option("checkpointLocation", str(directory / "copied-on"))
     query.trigger(availableNow=True).start().awaitTermination()
-
-
-def _copy_on(batch: DataFrame, _number: int) -> None:
-    batch.mapInArrow(unchanged, batch.schema).toArrow()

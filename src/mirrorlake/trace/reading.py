@@ -53,7 +53,8 @@ def read_facts(
         newest=_newest_sample(lake, place, now),
     )
     around = _first(lake.query_rows("trace_around", **keys)) if record is None else None
-    if record is None and mapped is None and facts.newest is None and _is_empty(around):
+    known = any(value is not None for value in (around or {}).values())
+    if record is None and mapped is None and facts.newest is None and not known:
         raise UnknownOffset(never_seen(place.flow, place.topic, place.partition, False))
     parked = (
         _first(lake.query_rows("trace_parked", generation=max(0, generation), **keys))
@@ -226,10 +227,6 @@ def _readers(lake: Reader, facts: Facts) -> list[FactRow]:
     where["generation"] = (facts.record or facts.mapped or where)["generation"]
     keys = {**where, **facts.place._asdict()}
     return [*lake.query_rows("trace_readers", back=f"{target}->{source}", **keys)]
-
-
-def _is_empty(around: FactRow | None) -> bool:
-    return around is None or not any(value is not None for value in around.values())
 
 
 def _first(rows: Sequence[FactRow]) -> FactRow | None:

@@ -48,9 +48,8 @@ def _stages(facts: Facts) -> Iterator[dict[str, Any]]:
     record, mapped = facts.record, facts.mapped
     if record is not None:
         yield _stage("written", record["written_at"], None, _written_text(record))
-        yield _stage(
-            "landed", record["landed_at"], record["written_at"], _landed_text(facts, record)
-        )
+        text = f"landed in the stage, in batch {record['batch_id']}{_size_text(facts.batch)}"
+        yield _stage("landed", record["landed_at"], record["written_at"], text)
     if mapped is not None:
         yield _stage(
             "produced", mapped["produced_at"], facts.landed_at, _produced_text(facts, mapped)
@@ -81,10 +80,6 @@ def _written_text(record: FactRow) -> str:
         for name, size in sizes.items()
     ]
     return ", ".join([by, *parts])
-
-
-def _landed_text(facts: Facts, record: FactRow) -> str:
-    return f"landed in the stage, in batch {record['batch_id']}{_size_text(facts.batch)}"
 
 
 def _size_text(batch: FactRow | None) -> str:

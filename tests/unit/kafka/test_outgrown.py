@@ -1,6 +1,6 @@
 """A client that knows many partitions of which its batches have few is replaced, and no other."""
 
-from mirrorlake.kafka.outgrown import BATCHES, MANY, TIMES, Breadth
+from mirrorlake.kafka.client_pool import BATCHES, MANY, TIMES, Breadth
 
 
 def answers(known: int, used: list[int]) -> list[bool]:

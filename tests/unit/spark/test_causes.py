@@ -19,11 +19,11 @@ from mirrorlake.spark.causes import (
     cause_of,
     causes_of,
     is_conflict,
+    metastore_error,
     metastore_silence,
     places_in,
 )
 from mirrorlake.spark.failures import SPARK_FAILURES
-from mirrorlake.spark.metastore import metastore_error
 
 TASK = """An error occurred while calling o667.getResult.
 : org.apache.spark.SparkException: Exception thrown in awaitResult:
