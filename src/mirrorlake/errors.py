@@ -282,8 +282,7 @@ def text_of(error: BaseException | None) -> str:
 
 
 def some_of(names: Sequence[str], most: int, rest: str = " and {} more") -> str:
-    """Join the first `most` names for a sentence; if there are more, append their number in the
-    form of `rest`."""
+    """Join the first `most` names for a sentence; of more, append the number, as `rest` has it."""
     more = len(names) - most
     return ", ".join(names[:most]) + (rest.format(more) if more > 0 else "")
 

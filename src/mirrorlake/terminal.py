@@ -64,8 +64,7 @@ def print_table(
     title: str | None = None,
     keep_first: bool = False,
 ) -> None:
-    """Print such a table. Rich measures and folds each cell, a second for 2,000 rows: many rows
-    that each fit on a line are formatted here instead."""
+    """Print such a table. Rich takes a second for 2,000 rows: one-line rows are formatted here."""
     held = [list(row) for row in rows]
     lines = None
     if len(held) > _FEW_ROWS and title is None:

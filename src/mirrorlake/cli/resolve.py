@@ -61,8 +61,7 @@ def resolve(
 
 
 def _what_helps(config: Path, incidents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What to do about open incidents: for each kind that no decision ends what helps, and for the
-    first of the others how to decide."""
+    """What to do about open incidents: what helps without a decision, and how to decide others."""
     passing = {row["kind"]: row["helps"] for row in incidents if row["closes_by_itself"]}
     yield from (f"{kind}: {helps}" for kind, helps in passing.items())
     decided = [row for row in incidents if row["kind"] not in passing]

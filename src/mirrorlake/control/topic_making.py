@@ -18,8 +18,7 @@ from mirrorlake.lake.topic_states import TopicState, applying_acls
 
 
 class TopicMaking:
-    """Makes the topics of one flow at its target. Completed changes of a comparison are added to
-    `pending`. For one thread at a time, like its `acls`."""
+    """Makes a flow's target topics; adds done changes to `pending`. For one thread at a time."""
 
     def __init__(
         self,

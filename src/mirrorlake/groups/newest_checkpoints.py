@@ -1,5 +1,4 @@
-"""The newest checkpoints of a running flow: kept in memory, and read from the lake at the start and
-when the target has lost records."""
+"""A running flow's newest checkpoints, in memory; read at the start and after target losses."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -75,8 +75,7 @@ _logs: ClientPool[Log] = ClientPool(lambda log: log.close())
 def read_ranges(
     alias: str, settings: Mapping[str, Any], ranges: Ranges, small_answers: bool = False
 ) -> "Iterator[tuple[TopicAndPartition, pa.RecordBatch]]":
-    """`Log.read` by this process's log of a cluster, which is kept for the next task; one that
-    failed, or was not read to the end, is not reused."""
+    """`Log.read` by this process's log of a cluster, kept unless it failed or was left early."""
     name = json.dumps([dict(settings), small_answers], sort_keys=True)
     log = _logs.take(name) or open_log(settings, small_answers=small_answers)
     try:

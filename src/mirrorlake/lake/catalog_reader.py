@@ -56,8 +56,7 @@ class CatalogReader(DuckLake):
         return self._snapshots["records"].metadata().configuration.get(PROPERTY)
 
     def reopen(self) -> None:
-        """Read as of now from here on, see `refresh`, and check that tables that were committed to
-        are still the same. Raises LakeError."""
+        """Read as of now, as `refresh`; tables committed to must be the same. Raises LakeError."""
         self.refresh()
         with self._use:
             self._look_again(TABLES)

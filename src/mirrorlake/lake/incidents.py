@@ -92,8 +92,7 @@ class Incidents:
         self.report([Incident(flow, kind, error) for error in errors])
 
     def report(self, incidents: Iterable[Incident]) -> None:
-        """Record incidents of any flows and kinds, in one commit: a topic may have thousands of
-        partitions, and the caller waits meanwhile."""
+        """Record incidents in one commit: a topic may have thousands, and the caller waits."""
         rows = [*map(_row, incidents)]
         if not rows:
             return

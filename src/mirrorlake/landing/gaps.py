@@ -38,8 +38,7 @@ class Gap:
 
 
 def doubtful(index: StageIndex, alias: str, left: Iterable[LeftQuery]) -> Doubtful:
-    """Where queries have staged fewer records than there are offsets up to the last staged one. The
-    next query reads what lies behind that."""
+    """Where queries staged fewer records than offsets; the next query reads what lies behind."""
     ranges: dict[PartitionGeneration, tuple[int, int]] = {}
     for query in left:
         for place, first in zip(query.places, query.ends.values(), strict=True):

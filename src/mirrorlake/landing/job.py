@@ -1,5 +1,4 @@
-"""A landing query's job, and what its processes hand to each other: its planner, its tasks and the
-driver, which does a small job itself. Needs no Spark."""
+"""A landing query's job, and what planner, tasks and driver hand to each other. Needs no Spark."""
 
 import json
 import time

@@ -56,8 +56,7 @@ def _as_exceptions() -> Iterator[None]:
 
 
 class PathSink:
-    """Commits what a job reads by delta-rs, under the name `application`. An error ends the query,
-    so a query that goes on has no `failure`."""
+    """Commits what a job reads by delta-rs, as `application`. A `failure` ends the query."""
 
     failure: Exception | None = None
 

@@ -156,8 +156,7 @@ class Restore:
         return self._lake.ask("staged_within", frames, cluster=self._asked.source, noted_too=False)
 
     def reached(self, resend: Resend) -> list[dict[str, Any]]:
-        """How far each partition is restored: the source offset behind its last record, and the
-        times of its oldest and newest record, ms."""
+        """How far partitions are restored: source offset, oldest and newest record's time, ms."""
         rows = self._staged(resend.ranges) if resend.ranges else ()
         by_partition: dict[TopicAndPartition, dict[str, Any]] = {}
         for row in sorted(rows, key=PartitionGeneration.from_row):

@@ -41,8 +41,7 @@ VIEWS_SECONDS = 10.0
 
 
 class Replicator:
-    """Runs the flows of one topology over one lake. `run` blocks until `stop` is set or, with
-    `once`, until all work is done."""
+    """Runs a topology's flows over a lake. `run` blocks until `stop` or, with `once`, the end."""
 
     def __init__(
         self,

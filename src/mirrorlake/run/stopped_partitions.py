@@ -214,7 +214,7 @@ class StoppedPartitions:
 
     def check(self, snapshot: Snapshot | None) -> None:
         """Close incidents of refused records that the target has taken by a poll, and go on where
-        an operator decided so. Report partitions whose map was behind the target twice."""
+        an operator decided so. Report partitions whose map is behind at a second check in a row."""
         behind = {} if snapshot is None else snapshot.behind
         self.report_behind([one for place, one in behind.items() if place in self._behind])
         self._behind = frozenset(behind)

@@ -105,8 +105,7 @@ def not_mapped(known: PartitionFacts) -> list[NotCompared]:
 
 
 def maybe_not_staged(known: PartitionFacts) -> NotCompared | None:
-    """The stretch of the source's log that was not landed. Whether a record is in it has to be
-    looked up: it may hold transaction markers alone."""
+    """The stretch of the source's log that was not landed; it may hold markers alone."""
     generation, landed = known.landed
     if known.source is None:
         return NotCompared(*known.key, generation, landed, None, NO_ANSWER, detail=NO_WORD)

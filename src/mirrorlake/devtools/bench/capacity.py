@@ -48,8 +48,7 @@ class Backlog:
 
 @dataclass(frozen=True)
 class Capacity:
-    """All measurements: one flow, with a second target, with many partitions, with groups too;
-    backlogs of small and of large records."""
+    """One flow, a second target, many partitions, with groups; backlogs of small, large records."""
 
     one: Seen
     two: Seen

@@ -123,8 +123,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def measure_executors(arena: Arena, records_of_one: int) -> dict[str, Any]:
-    """Measure one run after the other, with `records_of_one` per executor. Raises InputError if
-    processes cannot be limited to a part of a core, and ReplicationError."""
+    """Measure run after run, `records_of_one` per executor. Raises InputError, ReplicationError."""
     with Quotas(CORES_OF_ONE) as quotas:
         runs = [_run(arena, quotas, count, records_of_one * count) for count in COUNTS]
     return {

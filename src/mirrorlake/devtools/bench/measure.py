@@ -142,8 +142,7 @@ def started(
     start: Callable[[Job], Running],
     wanted: Mapping[TopicAndPartition, int],
 ) -> Iterator[tuple[Running, float]]:
-    """Run a contestant while the block runs; yields it with the seconds until the target had the
-    `wanted` offsets of each source partition."""
+    """Run a contestant during the block; yields it, and the seconds until the `wanted` offsets."""
     began = time.monotonic()
     running = start(job)
     try:

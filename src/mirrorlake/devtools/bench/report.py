@@ -88,8 +88,7 @@ def ratio(ours: float, theirs: float) -> float | None:
 
 
 def throughput_document(laps: Mapping[str, Sequence[Throughput]]) -> dict[str, Any]:
-    """Return each contestant's median lap over one backlog, mirrorlake's ratios to the others by
-    both clocks, and the records a second of all laps."""
+    """Each contestant's median lap, our ratios by both clocks, and all laps' records a second."""
     runs = {  # the slower one of two laps
         name: sorted(of_laps, key=attrgetter("records_per_second"))[(len(of_laps) - 1) // 2]
         for name, of_laps in laps.items()

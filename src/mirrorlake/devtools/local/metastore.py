@@ -52,8 +52,7 @@ def metastore_at(port: int, folder: Path) -> Metastore:
 
 @contextmanager
 def hive_metastore(folder: Path) -> Iterator[Metastore]:
-    """Run a metastore while the block runs, without a schema of ours; its files are in `folder`.
-    Raises InputError if it does not start."""
+    """Run a metastore during the block, its files in `folder`. Raises InputError if it fails."""
     (port,) = free_ports(1)
     metastore = metastore_at(port, folder)
     properties = {
