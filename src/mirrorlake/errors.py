@@ -217,7 +217,8 @@ class MapBehind(TargetRefused):
 
 
 class MapUnknown(TargetRefused):
-    """Raised when content does not locate them either (`MapBehind`); the offsets name them."""
+    """Raised when content does not locate such records either (`MapBehind`); the offsets name
+    them."""
 
     incident_kind: ClassVar[str] = "map_unknown"
 

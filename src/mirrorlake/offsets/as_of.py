@@ -8,12 +8,13 @@ after all these ends were reported. From this follows, assuming only that offset
 no record:
 
 - A transaction with a record below such an end was decided by then, so all of its records were
-  written by then. If no log went on behind the batch's end, none has records on both sides of
-  it.\n- If a log did go on, that may be by a decided transaction whose marker is still missing
-  there. A transaction that ends leaves a gap of offsets: if all offsets are staged from there up to
-  an end that no transaction has on both sides, none of these records belong to one.\n- In one
-  partition, no transaction has both sides of a batch's end if all offsets are staged from there to
-  where its log went on to: it was decided, and its marker would lie in between.
+  written by then. If no log went on behind the batch's end, no transaction has records on both
+  sides of it.
+- If a log did go on, that may be by a decided transaction whose marker is still missing there. A
+  transaction that ends leaves a gap of offsets: if all offsets are staged from there up to an end
+  that no transaction has on both sides, none of these records belong to one.
+- In one partition, no transaction has both sides of a batch's end if all offsets are staged from
+  there to where its log went on to: it was decided, and its marker would lie in between.
 
 Compaction leaves gaps too, and counts as transactions: the cut may then lie earlier than it could.
 """

@@ -68,9 +68,11 @@ def _settings_behind_jars() -> dict[str, str]:
     where no folder is in front of it now, and name its spark-defaults.conf, which spark-submit
     reads from nowhere else. None for a folder with a script of its own, which has to stay where
     spark-submit runs it."""
-    folder = Path(os.environ.get(_SETTINGS) or "")
-    moved = os.environ.keys() & {_SETTINGS, _VARIABLE, "HADOOP_CONF_DIR", "YARN_CONF_DIR"}
-    if moved != {_SETTINGS} or (folder / "spark-env.sh").exists():
+    folders = (_SETTINGS, _VARIABLE, "HADOOP_CONF_DIR", "YARN_CONF_DIR")
+    if [name for name in folders if os.environ.get(name)] != [_SETTINGS]:
+        return {}
+    folder = Path(os.environ[_SETTINGS])
+    if (folder / "spark-env.sh").exists():
         return {}
     behind = os.pathsep.join(filter(None, (str(folder), os.environ.get(_CLASS_PATH))))
     variables = {_SETTINGS: str(spark_home() / "conf"), _CLASS_PATH: behind}

@@ -88,18 +88,20 @@ def test_a_users_settings_are_behind_the_jars(
     )
 
 
-@pytest.mark.parametrize("reason", ["HADOOP_CONF_DIR", "SPARK_HOME", "spark-env.sh"])
+@pytest.mark.parametrize("reason", ["HADOOP_CONF_DIR", "SPARK_HOME", "spark-env.sh", "unnamed"])
 def test_settings_that_others_would_come_in_front_of_stay_where_they_are(
     reason: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Hadoop's settings may be in files of the same names; a script runs in its folder."""
-    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    folder = "" if reason == "unnamed" else str(tmp_path)
+    monkeypatch.setenv("SPARK_CONF_DIR", folder)
     if reason == "spark-env.sh":
         (tmp_path / reason).touch()
-    else:
+    elif reason.isupper():
         monkeypatch.setenv(reason, str(pyspark_jars().parent))
     with at_spark_home():
-        assert os.environ["SPARK_CONF_DIR"] == str(tmp_path)
+        assert os.environ["SPARK_CONF_DIR"] == folder
         assert not os.environ.keys() & {"SPARK_DIST_CLASSPATH", "PYSPARK_SUBMIT_ARGS"}
 
 
