@@ -58,12 +58,15 @@ OF_VIEWS = {
     "proofs.generation": "of the source topic; 0 is the first",
     "proofs.target_generation": "of the target topic; 0 is the first",
     "proven": "whether the newest comparison found no difference",
-    "proven_records": "those that a comparison by content found whole",
+    "proven_records": "those that a comparison by content found whole, without `gone_records`",
     "mapped_count": "of these, the records that were not left out on purpose; an estimate too, "
     "where `record_count` is one",
     "proofs.record_count": "how many records of the stage; an estimate, in proportion to the "
     "offsets, where a part of a compared range was compared again, or lost by the target",
     "proven_share": "from 0 to 1, rounded down",
+    "gone_count": "at most how many of the mapped records had nothing left to be compared with",
+    "gone_records": "of the map, in stretches without a difference, and not proven: nothing was "
+    "left to compare them with",
     "proven_since": "the oldest of these comparisons",
     "record_count": "how many records",
     "records_per_second": "of the last minute; in views by minute, of that minute",

@@ -146,6 +146,41 @@ def test_what_was_left_out_stands_for_nothing_that_was_not_compared(
     assert (proof["record_count"], proof["mapped_count"]) == (100, 50)
 
 
+@pytest.mark.parametrize(
+    ("excused", "again", "shown"),
+    [
+        ([("superseded", 3)], False, (97, 3)),
+        ([("target_trimmed", 2)], False, (98, 2)),
+        ([("source_trimmed", 100)], False, (100, 0)),
+        ([("forgotten", 4)], False, (100, 0)),
+        ([("source_trimmed", 90), ("forgotten", 4), ("stage_trimmed", 1)], False, (95, 5)),
+        ([("source_trimmed", 1), ("stage_trimmed", 7)], False, (99, 1)),
+        ([("target_trimmed", 1)], True, (99, 1)),
+        ([("target_trimmed", 500)], False, (0, 100)),
+    ],
+    ids=[
+        *("compacted", "retention took it", "the stage has it", "the source has it", "neither"),
+        *("few at the source", "in a part", "more than the map has"),
+    ],
+)
+def test_what_nothing_was_left_to_compare_with_is_not_proven(
+    tmp_path: Path, excused: list[tuple[str, int]], again: bool, shown: tuple[int, int]
+) -> None:
+    """Nothing differs, and a share of 1 said that all was proven."""
+    tables = PathTables(tmp_path)
+    for table in TABLES:
+        tables.create(table)
+    tables.append("offset_map", rows_of("offset_map", [mapped("t", 100)]))
+    before = audit("t", 0, 99, "proven") | {"excused": excused}
+    audits = [before | {"audited_at": NOW - timedelta(hours=1)}]
+    if again:  # of a part, in which nothing was gone any more
+        audits.append(audit("t", 50, 99, "proven"))
+    tables.append("audits", rows_of("audits", audits))
+    (row,) = DuckLake(tmp_path).table_rows("proof_status")
+    assert (row["proven_records"], row["gone_records"]) == shown
+    assert (row["proven_share"] < 1) is bool(shown[1]) and row["differing_ranges"] == 0
+
+
 @pytest.mark.parametrize("at", [0, 98])
 @pytest.mark.parametrize("in_one_row", [True, False])
 def test_a_record_that_differs_is_no_proven_one(tmp_path: Path, at: int, in_one_row: bool) -> None:

@@ -1,11 +1,12 @@
 -- How much of what each flow has produced is proven by content, and since when. Per topic: records in the map of the
 -- newest target topic, those in stretches that were compared without a difference, stretches with a difference, the time
--- of the oldest of these comparisons, and when anything of the topic was compared last. proven_share is rounded down: it is
--- 1 only where all is proven. Nothing is proven of a target topic that is gone, or that was made again and not compared
+-- of the oldest of these comparisons, and when anything of the topic was compared last. gone_records lie in such stretches,
+-- and are not proven, since nothing was left to compare them with (`proofs.gone_count`). proven_share is rounded down: it is
+-- 1 only where all records of the map are proven. Nothing is proven of a target topic that is gone, or that was made again and not compared
 -- since. Replays and restores, which have a colon in their names, are no flows.
 CREATE OR REPLACE VIEW proof_status AS
 WITH compared AS (
-  SELECT flow, topic, partition, generation, target_generation, target_topic, first_offset, last_offset, proven, audited_at,
+  SELECT flow, topic, partition, generation, target_generation, target_topic, first_offset, last_offset, proven, audited_at, gone_count,
          IF(first_offset = lag(last_offset) OVER (PARTITION BY flow, topic, partition, generation, target_generation,
               target_topic, proven ORDER BY first_offset) + 1, 0, 1) AS begins
   FROM proofs
@@ -60,7 +61,7 @@ proven AS (
 ),
 differing AS (
   SELECT flow, topic, CAST(count_if(NOT proven) AS BIGINT) AS differing_ranges,
-         min(IF(proven, audited_at, NULL)) AS proven_since
+         min(IF(proven, audited_at, NULL)) AS proven_since, CAST(sum(IF(proven, gone_count, 0L)) AS BIGINT) AS gone
   FROM compared
   GROUP BY flow, topic
 ),
@@ -70,10 +71,15 @@ audited AS (
   WHERE first_offset IS NOT NULL
   GROUP BY flow, topic
 )
-SELECT mapped.flow, mapped.topic, mapped.records AS mapped_records, coalesce(proven.records, 0L) AS proven_records,
-       (coalesce(proven.records, 0L) * 1000000) DIV greatest(1L, mapped.records) / 1000000D AS proven_share,
-       coalesce(differing_ranges, 0L) AS differing_ranges, proven_since, audited.audited_at
-FROM mapped
-LEFT JOIN proven ON proven.flow = mapped.flow AND proven.topic = mapped.topic
-LEFT JOIN differing ON differing.flow = mapped.flow AND differing.topic = mapped.topic
-LEFT JOIN audited ON audited.flow = mapped.flow AND audited.topic = mapped.topic
+SELECT flow, topic, mapped_records, whole_records - gone_records AS proven_records,
+       ((whole_records - gone_records) * 1000000) DIV greatest(1L, mapped_records) / 1000000D AS proven_share,
+       differing_ranges, proven_since, audited_at, gone_records
+FROM (
+  SELECT mapped.flow, mapped.topic, mapped.records AS mapped_records, coalesce(proven.records, 0L) AS whole_records,
+         least(coalesce(gone, 0L), coalesce(proven.records, 0L)) AS gone_records,
+         coalesce(differing_ranges, 0L) AS differing_ranges, proven_since, audited.audited_at
+  FROM mapped
+  LEFT JOIN proven ON proven.flow = mapped.flow AND proven.topic = mapped.topic
+  LEFT JOIN differing ON differing.flow = mapped.flow AND differing.topic = mapped.topic
+  LEFT JOIN audited ON audited.flow = mapped.flow AND audited.topic = mapped.topic
+)

@@ -3,7 +3,8 @@
 -- Nor does what began to be compared before an operator decided about records that the target has lost, of these and of all
 -- behind them. No range of `audits` spans a multiple of 100,000, which keeps the join small. record_count is of the stage,
 -- mapped_count without the records that were left out on purpose, which no map has; for a range of which only a part was
--- compared again they are in proportion to the offsets.
+-- compared again they are in proportion to the offsets. gone_count is at most how many mapped ones had nothing left to be
+-- compared with: retention or compaction took them at the target, or they were neither at the source nor in the stage.
 CREATE OR REPLACE VIEW proofs AS
 WITH lost AS (
   SELECT flow, topic, partition, coalesce(generation, 0) AS of_generation,
@@ -18,7 +19,11 @@ losses_of AS (
 ),
 ranges AS (
   SELECT audits.*, stage_count - coalesce(excused['parked'], 0L) - coalesce(excused['given_up'], 0L)
-           - coalesce(excused['echo'], 0L) AS sent_count, coalesce(generation, 0) AS of_generation, coalesce(audits.target_generation, 0) AS of_target_generation,
+           - coalesce(excused['echo'], 0L) AS sent_count,
+         coalesce(excused['superseded'], 0L) + coalesce(excused['target_trimmed'], 0L)
+           + least(coalesce(excused['source_trimmed'], 0L),
+                   coalesce(excused['forgotten'], 0L) + coalesce(excused['stage_trimmed'], 0L)) AS gone_count,
+         coalesce(generation, 0) AS of_generation, coalesce(audits.target_generation, 0) AS of_target_generation,
          audits.target_topic AS mirror, first_offset DIV 100000 AS bucket
   FROM audits LEFT JOIN living_targets AS target
     ON target.flow = audits.flow AND target.topic = audits.topic AND target.target_topic = audits.target_topic
@@ -48,7 +53,8 @@ compared AS (
          coalesce(exists(losses_of.losses, loss -> loss.first_offset <= pieces.until
                                    AND coalesce(loss.resolved_at >= ranges.audited_at, true)), false) AS is_lost,
          ranges.stage_count * (pieces.until - pieces.at + 1) / (ranges.last_offset - ranges.first_offset + 1) AS staged,
-         ranges.sent_count * (pieces.until - pieces.at + 1) / (ranges.last_offset - ranges.first_offset + 1) AS sent
+         ranges.sent_count * (pieces.until - pieces.at + 1) / (ranges.last_offset - ranges.first_offset + 1) AS sent,
+         ranges.gone_count * (pieces.until - pieces.at + 1) / (ranges.last_offset - ranges.first_offset + 1) AS gone
   FROM pieces JOIN ranges
     ON ranges.flow = pieces.flow AND ranges.topic = pieces.topic AND ranges.partition = pieces.partition
     AND ranges.of_generation = pieces.of_generation AND ranges.of_target_generation = pieces.of_target_generation
@@ -73,6 +79,7 @@ SELECT
   CAST(round(max_by(staged, compared.audited_at)) AS BIGINT) AS record_count,
   max_by(compared.target_last_offset, compared.audited_at) AS target_last_offset,
   mirror AS target_topic,
-  CAST(round(max_by(sent, compared.audited_at)) AS BIGINT) AS mapped_count
+  CAST(round(max_by(sent, compared.audited_at)) AS BIGINT) AS mapped_count,
+  CAST(ceil(max_by(gone, compared.audited_at)) AS BIGINT) AS gone_count
 FROM compared
 GROUP BY flow, topic, partition, of_generation, mirror, of_target_generation, compared.at, compared.until
