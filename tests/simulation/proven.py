@@ -43,7 +43,7 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import Floor, floors_of
 from mirrorlake.run.target_losses import MappedLoss, log_ends_below, loss_errors, take_out
 from mirrorlake.testing import MemoryCluster
-from mirrorlake.verify import auditor, coverage, scope
+from mirrorlake.verify import auditor, coverage, scope, target_side
 from mirrorlake.verify.digest import RECORDS
 from mirrorlake.verify.in_flight import TargetPosition
 from mirrorlake.verify.job import Compared, Range, RangeReader
@@ -282,7 +282,7 @@ class ProvenWorld:
             return found
 
         no_configs = SimpleNamespace(configs={})
-        patches.setattr(scope, "target_positions", positions)
+        patches.setattr(target_side, "target_positions", positions)
         patches.setattr(scope, "describe_topic_configs", lambda *_: no_configs)
         patches.setattr(coverage, "first_rows", rows)
         patches.setattr("mirrorlake.control.target_generations.GONE_SECONDS", 0.0)

@@ -1,6 +1,6 @@
-"""What a flow does not see, and its operators might miss after a failover: deletions that were
-cleaned away while it did not run, positions of groups that it leaves out, patterns that match no
-group, and groups that its source did not list. Pure."""
+"""What a flow does not see, and operators might miss later: deletions cleaned away while it did not
+run, positions of groups that it leaves out, patterns that match no group, and groups that its
+source did not list. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

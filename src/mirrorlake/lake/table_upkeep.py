@@ -6,7 +6,7 @@ Compaction puts rows of `records` into other files; the index of the stage (`lak
 follows, and a task that has begun with a file still finds it, since it is left for `vacuum_hours`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.lake import Lake
@@ -16,11 +16,11 @@ from mirrorlake.lake.retention import Cut, Removal, StagedGeneration
 from mirrorlake.lake.starts import starts_of
 from mirrorlake.lake.targets import noted_targets
 from mirrorlake.lake.upkeep import Rewritten, TableSize
-from mirrorlake.offsets.generations import newest_of
+from mirrorlake.offsets.generations import NotedTarget, newest_of
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.progress import floors_of
+from mirrorlake.offsets.progress import MappedEnd, floors_of
 from mirrorlake.offsets.runs import MAX_SEGMENTS
-from mirrorlake.offsets.starts import floors_from
+from mirrorlake.offsets.starts import Starts, floors_from
 
 #: What tables of an older version's lake lack; `sql/tables` has the same.
 _LOG = {"delta.logRetentionDuration": "interval 7 days"}
@@ -67,10 +67,20 @@ def flow_floors(
     """Where a flow goes on: (generation, next source offset) of each (topic, partition).
     `remote_topic` names target topics: one made again may need all that the stage holds."""
     noted, _ = noted_targets(lake, flow)
-    targets = {target: newest_of(generations) for target, generations in noted.items()}
     ends, _ = LakeMap(lake, flow).ends()
-    mapped = floors_of(ends, remote_topic, targets)
-    floors = floors_from(mapped, starts_of(lake.now, flow), remote_topic, targets)
+    return floors_by(ends, noted, starts_of(lake.now, flow), remote_topic)
+
+
+def floors_by(
+    ends: Iterable[MappedEnd],
+    noted: Mapping[str, Sequence[NotedTarget]],
+    starts: Starts,
+    remote_topic: Callable[[str], str | None],
+) -> dict[TopicAndPartition, tuple[int, int]]:
+    """The same, by the ends of the flow's map, the generations of its target topics, and its
+    starts."""
+    targets = {target: newest_of(generations) for target, generations in noted.items()}
+    floors = floors_from(floors_of(ends, remote_topic, targets), starts, remote_topic, targets)
     return {key: (floor.generation, floor.next) for key, floor in floors.items()}
 
 

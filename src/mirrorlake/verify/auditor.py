@@ -21,6 +21,7 @@ from mirrorlake.run.flow_spec import provenance_of
 from mirrorlake.run.other_process import run_by_other_process
 from mirrorlake.verify.compaction import to_look_up, with_last_of_key
 from mirrorlake.verify.coverage import find_not_compared, find_strangers
+from mirrorlake.verify.in_flight import not_on_the_way
 from mirrorlake.verify.job import Clusters, Compared, Range
 from mirrorlake.verify.not_compared import INTERRUPTED, NotCompared, on_its_way
 from mirrorlake.verify.outcome import Outcome
@@ -129,11 +130,15 @@ class Auditor:
         return lost + [(one.scope, one.extents) for wave in rest for one in wave]
 
     def look_whether_on_the_way(self, outcome: Outcome) -> None:
-        """Find out whether records that nothing holds up are on their way: whether a process runs
-        the flow. That takes as long as a running flow's sample, and nothing if all was compared."""
+        """Find out whether records that nothing holds up are on their way now: whether a process
+        runs the flow and brings them. That takes as long as a running flow's sample, and nothing if
+        all was compared."""
+        topology = self._deployment.connections.topology
         for flow, waiting in outcome.on_the_way.items():
             runs = bool(waiting) and run_by_other_process(self._lake, [flow]) is not None
-            outcome.held_up[flow] += [on_its_way(stretch, runs) for stretch in waiting]
+            stuck = topology.objectives_of(flow)["stuck_seconds"]
+            held = not_on_the_way(self._lake, flow, waiting, stuck) if runs else {}
+            outcome.held_up[flow] += [on_its_way(one, runs, held.get(one)) for one in waiting]
         outcome.on_the_way.clear()
 
     def _clusters(self, flow: ResolvedFlow, bytes_per_s: float | None) -> Clusters:

@@ -75,8 +75,10 @@ def find_not_compared(
             comes = stretch.reason != NO_ANSWER and stretch.detail != IN_FRONT
             (free if comes else held).append(stretch)
     tails = _within(_beyond_maps(scope, aside), bounds)
+    # else a position is committed with the records: what has none is not being written now
+    comes = flow.settings.delivery != "exactly_once"
     for stretch, why in reasons(tails, incidents, flow.pauses):
-        (free if why is None else held).append(stretch)
+        (free if why is None and comes else held).append(stretch)
     differed = [
         NotCompared(*place, *extent, DIFFERED, detail=GONE.format(verdict))
         for place, extent, verdict in scope.differed(compared)

@@ -7,7 +7,7 @@ from heapq import nlargest
 from typing import Any
 
 from mirrorlake.offsets.partition_ranges import PartitionRanges
-from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
+from mirrorlake.offsets.positions import GenerationOffset, InGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import NO_END, OffsetRanges, merged
 from mirrorlake.verify.ranges import Extent, without
 
@@ -34,8 +34,9 @@ _HARMLESS = frozenset(
 
 
 @dataclass(frozen=True)
-class NotCompared:
-    """Source offsets `first` to `last`, inclusive (None: unknown), that were not compared."""
+class NotCompared(InGeneration):
+    """Source offsets `first` to `last`, inclusive (None: the end is unknown), that were not
+    compared."""
 
     topic: str
     partition: int
@@ -183,8 +184,11 @@ def reason(
     return (stretch.reason if held[0]["topic"] is None else REFUSED), detail
 
 
-def on_its_way(stretch: NotCompared, runs: bool) -> NotCompared:
-    """The stretch, which nothing holds up, once it is known whether a process runs the flow."""
+def on_its_way(stretch: NotCompared, runs: bool, held: str | None = None) -> NotCompared:
+    """The stretch, which no incident holds up, once it is known whether a process runs the flow;
+    `held` is why it is not on its way all the same."""
+    if runs and held is not None:
+        return replace(stretch, detail=held)
     if runs:
         return replace(stretch, reason=IN_FLIGHT, detail="the flow is running")
     if stretch.reason == NO_ANSWER:

@@ -14,14 +14,15 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.generations import generations_of
-from mirrorlake.offsets.parked import ParkedOffsets
 from mirrorlake.testing import MemoryCluster
 from mirrorlake.verify import scope as scope_of_flow
 from mirrorlake.verify.coverage import find_not_compared
+from mirrorlake.verify.left_out import LeftOut
 from mirrorlake.verify.not_compared import NO_ANSWER
 from mirrorlake.verify.partition_scope import PartitionScope
 from mirrorlake.verify.plan import Choice, choose
 from mirrorlake.verify.scope import FlowScope
+from mirrorlake.verify.target_side import TargetSide
 from mirrorlake.verify.verdict import Allowances
 from tests.support.lake_rows import (
     FLOW,
@@ -50,9 +51,9 @@ def test_nothing_is_proven_of_a_topic_that_is_not_shown(
     scope.source_partitions = {("orders", 0)} if listed else set()
     scope.source_bounds = {("orders", 0): (0, 10)} if listed else {}
     scope._rows = []
-    scope.floors, scope._forgotten, scope._removals = {}, {}, []
-    scope._starts, scope._left_out, scope._source_ids = {}, {}, {}
-    scope._noted, scope._removed, scope._parked = {}, {}, ParkedOffsets([])
+    scope.floors, scope._source_ids = {}, {}
+    scope._target = TargetSide(scope.flow, scope.deployment, scope.selected)
+    scope._left_out = LeftOut(scope.flow, lake, {}, {})
     one = PartitionScope(
         *("orders", 0, generation, "east.orders", 0, 2, 10, 0, 10),
         allowed=Allowances(),
