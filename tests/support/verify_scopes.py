@@ -1,5 +1,7 @@
 """What `verify` compares of a lake whose clusters are in memory."""
 
+from collections.abc import Iterable
+
 import pytest
 
 from mirrorlake.config.topology import Topology
@@ -13,13 +15,21 @@ from mirrorlake.verify.scope import FlowScope
 from tests.support.lake_rows import FLOW
 
 
-def scope_of(lake: Lake, topology: Topology, monkeypatch: pytest.MonkeyPatch) -> FlowScope:
-    """The scope of a flow with one topic of twenty records, and its mirror."""
+def scope_of(
+    lake: Lake, topology: Topology, monkeypatch: pytest.MonkeyPatch, asked: list[str] | None = None
+) -> FlowScope:
+    """The scope of a flow with one topic of twenty records, and its mirror. `asked` gets the topics
+    whose configs it asks for."""
+
+    def describe(_: object, topics: Iterable[str]) -> Described:
+        (asked if asked is not None else []).extend(topics)
+        return Described()
+
     clusters = {
         "east": MemoryCluster("east", {"orders": [20]}),
         "west": MemoryCluster("west", {"east.orders": [20]}),
     }
-    monkeypatch.setattr(scope_of_flow, "describe_topic_configs", lambda *_: Described())
+    monkeypatch.setattr(scope_of_flow, "describe_topic_configs", describe)
     monkeypatch.setattr("mirrorlake.verify.coverage._first_rows", lambda *_: {})
     deployment = Deployment.opened(lake, Connections(topology, clusters))
     return FlowScope(topology.flow(FLOW), deployment, lambda _: True)

@@ -74,7 +74,8 @@ class FlowScope:
             row["topic"]: LivingMirror(row["target_topic"], row["target_generation"])
             for row in self._rows
         }
-        names = {mirror.name for mirror in mirrors.values() if mirror.name is not None}
+        # a topic may have mirrors of several names, each with partitions that it had last
+        names = {row["target_topic"] for row in self._rows}
         names |= {flow.target_topic(topic) for topic in self.selected}
         target = connections.admin(flow.target)
         self._target_configs = describe_topic_configs(target, sorted(names)).configs
