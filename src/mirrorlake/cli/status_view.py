@@ -67,7 +67,7 @@ def _show_proofs(out: "Console", proofs: list[dict[str, Any]]) -> None:
     compared = [proof for proof in proofs if proof["audited_at"] is not None]
     if not compared:
         return
-    columns = ("flow", "topic", "records", "proven", "since", "compared last", "ranges that differ")
+    columns = ("flow", "topic", "records", "proven", "gone", "since", "compared last", "differing")
     times = ("proven_since", "audited_at")
     rows = (
         (
@@ -75,6 +75,8 @@ def _show_proofs(out: "Console", proofs: list[dict[str, Any]]) -> None:
             proof["topic"],
             f"{proof['mapped_records']:,}",
             _percentage(proof["proven_share"]),
+            # which nothing is left to compare with, as where a topic is compacted
+            f"{proof['gone_records']:,}",
             *(proof[at] and f"{proof[at]:%Y-%m-%d %H:%M}" for at in times),
             proof["differing_ranges"],
         )

@@ -91,6 +91,7 @@ def sent_answer(planned: "PlannedResend", outcome: "SendOutcome") -> Resent:
         return Resent(
             Rows(), None, False, False, True, warnings=["no record is picked; nothing was done"]
         )
+    once_more = ": the same call sends all again" if resend.kind == "replay" else ""
     topics, warnings = [], [*planned.warnings, *(str(error) for error in outcome.refused)]
     complete = outcome.complete and not (outcome.unexplained or outcome.extras.lacking)
     if not outcome.complete and not outcome.refused:
@@ -113,7 +114,8 @@ def sent_answer(planned: "PlannedResend", outcome: "SendOutcome") -> Resent:
             complete = False
             warnings.append(
                 f"{part.topic}: {part.records:,} records were picked when it began and {records:,} "
-                "are sent; the others have been deleted from the stage since"
+                "are sent; the others have been deleted from the stage since, and there is nothing "
+                f"to go on with{once_more}"
             )
     return Resent(Rows(topics), resend.name, False, planned.continued, complete, warnings=warnings)
 

@@ -78,6 +78,7 @@ def test_fewer_since_the_stage_has_lost_some(
     answer = sent(monkeypatch, 99, lost)
     (warning,) = answer.warnings
     assert not answer.complete and "have been deleted from the stage since" in warning
+    assert warning.endswith("the same call sends all again"), "a replay is never gone on with"
 
 
 @pytest.mark.parametrize(
