@@ -43,6 +43,7 @@ ARGS: dict[str, object] = {
     "offset": 22,
     "generation": 0,
     "target_topic": "east.orders",
+    "mirror": "east.orders",
     "back": "west->east",
     "first": 3,
     "last": 30,
