@@ -46,6 +46,8 @@ from mirrorlake.offsets.positions import (
     Translated,
 )
 
+logger = logging.getLogger(__name__)
+
 #: By group and partition, as a cluster reported them.
 PositionsOfGroups = Mapping[str, Mapping[TopicAndPartition, Committed]]
 
@@ -96,9 +98,6 @@ class SplitPositions:
             self._within = topics, since
             self._split = Split(committed, places, everything.keys() - committed.keys())
         return self._split
-
-
-logger = logging.getLogger(__name__)
 
 
 class ListedGroups:

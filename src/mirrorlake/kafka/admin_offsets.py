@@ -22,6 +22,20 @@ from mirrorlake.native.describer import Describer
 from mirrorlake.native.offset_asker import OffsetAnswers, answers_by
 from mirrorlake.offsets.positions import LogEnd, TopicAndPartition
 
+logger = logging.getLogger(__name__)
+
+#: Partitions per question: librdkafka (2.16) searches all of them for each answer.
+_AT_ONCE = 250
+#: librdkafka's errors for partitions that have a new leader by now.
+_LEADER_MOVED = {
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+}
+#: How long a broker may take to name the leaders, seconds.
+_METADATA_SECONDS = 5.0
+
 Read = TypeVar("Read")
 
 
@@ -77,21 +91,8 @@ def ask_offsets(
     return OffsetQuestion(keys, asked)
 
 
-logger = logging.getLogger(__name__)
-
-#: Partitions per question: librdkafka (2.16) searches all of them for each answer.
-_AT_ONCE = 250
-#: librdkafka's errors for partitions that have a new leader by now.
-_LEADER_MOVED = {
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.FENCED_LEADER_EPOCH,
-    KafkaError.UNKNOWN_LEADER_EPOCH,
-}
 #: How long to wait for more leaders after the last answer; then for those silent before, s.
 LATE_SECONDS, SILENT_SECONDS = 4.0, 2.0
-#: How long a broker may take to name the leaders, seconds.
-_METADATA_SECONDS = 5.0
 _NOTHING = OffsetAnswers([], [], [], [], [])
 
 

@@ -10,6 +10,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
+logger = logging.getLogger(__name__)
+
+#: How long to wait for an answer, seconds.
+ANSWER_SECONDS = 30.0
+
 
 class Bounds(NamedTuple):
     """Where a log begins and ends: the first offset there, and the one behind the last one."""
@@ -37,12 +42,6 @@ def log_bounds(consumer: Consumer, key: TopicAndPartition, seconds: float) -> Bo
     """A partition's log bounds now, by an answer within so many seconds. Raises KafkaException."""
     bounds = consumer.get_watermark_offsets(TopicPartition(*key), seconds)
     return Bounds(*map(answered_offset, bounds))
-
-
-logger = logging.getLogger(__name__)
-
-#: How long to wait for an answer, seconds.
-ANSWER_SECONDS = 30.0
 
 
 def committed_by(

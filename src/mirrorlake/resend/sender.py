@@ -44,6 +44,13 @@ from mirrorlake.resend.note import Resend
 from mirrorlake.spark.causes import as_mirrorlake_error
 from mirrorlake.worker import PAUSES, Failure, Retry, Worker
 
+logger = logging.getLogger(__name__)
+
+#: How often the caller checks whether it has to stop, seconds.
+LOOK_SECONDS = 0.2
+#: About how many records one batch has at most.
+BATCH_RECORDS = 2_000_000
+
 
 class BoundedStage:
     """A stage limited to some ranges of offsets, whatever is landed meanwhile."""
@@ -80,14 +87,6 @@ class BoundedStage:
         """See `produce.ports.Stage`."""
         self._seen = None
         self._stage.invalidate()
-
-
-logger = logging.getLogger(__name__)
-
-#: How often the caller checks whether it has to stop, seconds.
-LOOK_SECONDS = 0.2
-#: About how many records one batch has at most.
-BATCH_RECORDS = 2_000_000
 
 
 class ResendMap(LakeMap):
