@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.kafka import outgrown
+from mirrorlake.kafka import client_pool
 from mirrorlake.landing.driver_log import DriverLog
 from mirrorlake.produce.writer import ShardWriter
 from tests.support.calls import calls_of
@@ -28,7 +28,7 @@ def test_records_go_on_by_the_next_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, value in {"MANY": 0, "TIMES": 1, "BATCHES": 2}.items():
-        monkeypatch.setattr(outgrown, name, value)
+        monkeypatch.setattr(client_pool, name, value)
     logs = calls_of(DriverLog, "close", patch=monkeypatch.setattr)
     writers = calls_of(ShardWriter, "__init__", patch=monkeypatch.setattr)
     create_topic(clusters.east, topic_name, PARTITIONS)

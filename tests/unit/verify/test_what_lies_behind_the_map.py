@@ -148,8 +148,8 @@ def test_what_a_sample_proves_is_compared(
     ("reason", "sampled", "mapped", "held"),
     [
         ("not_mapped", {}, 13, None),
-        ("not_mapped", {"stalled_since": ago(300)}, 13, None),
-        ("not_mapped", {"stalled_since": ago(700)}, 13, "the flow is running, and has not moved"),
+        ("not_mapped", {"stalled_since": 300}, 13, None),
+        ("not_mapped", {"stalled_since": 700}, 13, "the flow is running, and has not moved"),
         ("not_staged", {"source_end": None}, 13, "the flow is running, and does not read the part"),
         ("no_answer", {}, 13, "unknown"),
         ("no_answer", {}, 14, None),
@@ -163,14 +163,16 @@ def test_what_is_not_on_its_way_while_the_flow_runs(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     reason: str,
-    sampled: Mapping[str, Any],
+    sampled: Mapping[str, int | None],
     mapped: int,
     held: str | None,
 ) -> None:
     monkeypatch.setattr(in_flight, "MAP_SECONDS", 0.0)
     lake, _ = opened(no_session, write_file(tmp_path))
     append(lake, "offset_map", [run_row(0, mapped)])
-    append(lake, "positions", [sample(1, 14, 20, **{"generation": 0, **sampled})])
+    # seconds become a time here: the parameters are as old as the whole run of tests
+    now = {name: seconds and ago(seconds) for name, seconds in sampled.items()}
+    append(lake, "positions", [sample(1, 14, 20, **{"generation": 0, **now})])
     stretch = NotCompared("orders", 0, 0, 14, None, reason, detail="unknown")
     found = not_on_the_way(lake, FLOW, [stretch], 600)
     assert [*found] == ([] if held is None else [stretch])
