@@ -23,6 +23,7 @@ FORCE = typer.Option(
     False, "--force", help="Move positions backwards too, and those that their owners set back."
 )
 NO_DRAIN = typer.Option(False, "--no-drain", help="Do not catch up first.")
+_TIME = "%Y-%m-%d %H:%M:%S"
 
 
 def groups(
@@ -177,7 +178,9 @@ def _show_moves(shared: Context, moves: dict[str, Any]) -> None:
 
 def _show_divergence(shared: Context, lost: dict[str, Any]) -> None:
     parts = [(row, row["record_count"], "only in the lake") for row in lost["staged_only"]]
-    parts += [(row, None, f"unknown, at {row['sampled_at']}") for row in lost["never_staged"]]
+    parts += [
+        (row, None, f"unknown, at {row['sampled_at']:{_TIME}}") for row in lost["never_staged"]
+    ]
     rows = (
         (f"{row['topic']}-{row['partition']}", row["first_offset"], row["last_offset"], *rest)
         for row, *rest in parts
@@ -189,7 +192,7 @@ def _show_divergence(shared: Context, lost: dict[str, Any]) -> None:
             "and the lake has not, is not known"
         )
     else:
-        shared.say(f"as of {lost['sampled_at']}: what the source got later is not known")
+        shared.say(f"as of {lost['sampled_at']:{_TIME}}: what the source got later is not known")
 
 
 def _meaning(row: dict[str, Any]) -> str:

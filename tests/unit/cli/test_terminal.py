@@ -4,6 +4,7 @@ colons no emoji."""
 import ast
 import io
 import sys
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -231,16 +232,18 @@ def test_groups_and_moves(shared: Context, shown: io.StringIO) -> None:
     groups._show_groups(shared, {**found, "source_unreachable": ODD, "target_unreachable": ODD})
     assert shown.getvalue().count(ODD) == 12
     staged = {"topic": ODD, "partition": 0, "first_offset": 1, "last_offset": 1, "record_count": 1}
-    never = {**staged, "sampled_at": ODD}
+    sampled = datetime(2026, 11, 30, 21, 11, 50, 207_000)
+    never = {**staged, "sampled_at": sampled}
     moved = {
         "groups": [row],
         "drained": [{"flow": ODD, "complete": True, "records": 1}],
         "origin_unreachable": ODD,
     }
     moved.update(warnings=[ODD], left=[ODD], staged_only=[staged], never_staged=[never])
-    moved["sampled_at"] = ODD
+    moved["sampled_at"] = sampled
     groups._show_moves(shared, moved)
-    assert shown.getvalue().count(ODD) == 12 + 5 + 4 + 4
+    assert shown.getvalue().count(ODD) == 12 + 5 + 4 + 2
+    assert shown.getvalue().count("2026-11-30 21:11:50") == 2 and "207" not in shown.getvalue()
 
 
 def test_the_rest(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
