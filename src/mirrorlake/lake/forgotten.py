@@ -70,10 +70,14 @@ def finish(lake: Lake, forget_id: str = "", considered: Collection[str] = ()) ->
     before the note may not leave it out, so the records stay until it has ended, except for what
     the call `forget_id` noted where it is `considered` there.
     """
-    left = []
-    for row in lake.ask("forget_pending"):
+    left, pending = [], lake.ask("forget_pending")
+    # asked once: the end of a call is noted for all of its topics
+    resends = {
+        name: resends_from(lake, name) for name in {row["source_cluster"] for row in pending}
+    }
+    for row in pending:
         known = considered if row["forget_id"] == forget_id else ()
-        going = [name for name in resends_from(lake, row["source_cluster"]) if name not in known]
+        going = [name for name in resends[row["source_cluster"]] if name not in known]
         if going:
             logger.info("what %s noted stays until %s has ended", row["forget_id"], going[0])
         else:

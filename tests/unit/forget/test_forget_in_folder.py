@@ -16,6 +16,7 @@ from mirrorlake.forget.flows import SourceFlows
 from mirrorlake.forget.still_needed import FlowPositions
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import Change
+from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.forgotten import finish_calls
@@ -27,7 +28,7 @@ from mirrorlake.library.internals import Internals
 from mirrorlake.offsets.generations import NotedTarget
 from mirrorlake.offsets.positions import GenerationOffset
 from mirrorlake.testing import MemoryCluster
-from tests.support.lake_rows import append, no_session, opened, run_row, staged, write_file
+from tests.support.lake_rows import ago, append, no_session, opened, run_row, staged, write_file
 
 BRACES = '{"who": "{eve@people}"}'
 
@@ -269,3 +270,19 @@ def test_what_a_resend_may_need_that_begins_meanwhile_stays(
     log.record(names[0], [Change("replay", "again", after="records=2")])
     assert finish_calls(lake) == 2
     assert offsets(file) == list(range(2, 60))
+
+
+def test_the_topics_of_a_call_go_together(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its end is noted for all of them: a replay that ended in between kept those of one topic,
+    whose records were taken for deleted."""
+    lake = opened(no_session, file)[0]
+    common = {"source_cluster": "east", "partition": 0, "generation": 0, "forget_id": "1"}
+    notes = [{"topic": topic, "first_offset": 0, "last_offset": 1} for topic in ("a", "orders")]
+    stood = {"record_count": 2, "noted_at": ago(60)}
+    lake.append("forgotten", rows_of("forgotten", [{**common, **stood, **note} for note in notes]))
+    answers = iter([["replay:1:east->west"], []])
+    monkeypatch.setattr("mirrorlake.lake.forgotten.resends_from", lambda *_: next(answers))
+    assert finish_calls(lake) == 0
+    assert len(lake.ask("forget_pending")) == 2 and len(offsets(file)) == 60
+    assert finish_calls(lake) == 4
+    assert not lake.ask("forget_pending") and offsets(file) == list(range(2, 60))
