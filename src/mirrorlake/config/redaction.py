@@ -10,15 +10,17 @@ from mirrorlake.config.topology import Topology
 #: Replaces a secret.
 HIDDEN = "(hidden)"
 
+# `storage` is of a lake: keys of stores have names beyond counting.
 _SECRET_KEY = re.compile(
-    r"password|secret|token(?!_endpoint)|jaas|credential|extensions|pem\b", re.IGNORECASE
+    r"password|secret|token(?!_endpoint)|jaas|credential|extensions|pem\b|^storage$", re.IGNORECASE
 )
 _USER_OF_URL = re.compile(r"(?<=://)[^/@\s]+@")
 _QUERY_OF_URL = re.compile(r"(://[^?#\s]*)[?#].*", re.DOTALL)
 _PEM = re.compile(r"-----BEGIN [^-]+-----.*?(?:-----END [^-]+-----|$)", re.DOTALL)
 # Matches `name=value`, and `name: "value"` as in JSON and Python, but no words of a sentence.
 _ASSIGNED = re.compile(
-    r"""((?:password|secret|token|jaas[.]config|credentials?|pem|key[.]?store[.]key)["']?\s*"""
+    r"""((?:password|secret|token|jaas[.]config|credentials?|pem|key[.]?store[.]key"""
+    r"""|(?:access|account|master|sas)_key|key_base64)["']?\s*"""
     r"""(?:=\s*(?![$"'\s])|=\s*(?=["'])|:\s*(?=["'])))("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"']+)""",
     re.IGNORECASE,
 )

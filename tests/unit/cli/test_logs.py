@@ -71,6 +71,15 @@ HIDING = (
     f'PlainLoginModule required username="mirror" password="{SECRET}\\";";',
     f"{{'sasl.password': '{SECRET}', 'x': 1}}",
     f'{{"client_secret": "{SECRET}"}}',
+    *(
+        f"{name}={SECRET}"
+        for name in (
+            "aws_secret_access_key",
+            "AZURE_STORAGE_ACCOUNT_KEY",
+            "azure_storage_sas_key",
+            "aws_sse_customer_key_base64",
+        )
+    ),
     f"-----BEGIN PRIVATE KEY-----\n{SECRET}\n-----END PRIVATE KEY-----",
     f"-----BEGIN PRIVATE KEY----- {SECRET}",
 )

@@ -24,7 +24,13 @@ clusters:
     security:
       {protocol: SASL_SSL, mechanism: OAUTHBEARER, token_endpoint: "https://me:hunter-5@login/token?key=hunter-6",
        client_id: us, client_secret: "${secret:kafka/west}", extensions: {tenant: hunter-7}}
-lake: {path: "s3a://key:hunter-8@bucket/lake?sig=hunter-9"}
+lake:
+  path: "s3a://key:hunter-8@bucket/lake?sig=hunter-9"
+  storage:
+    {AZURE_STORAGE_ACCOUNT_KEY: hunter-11, account_key: hunter-12,
+     azure_storage_access_key: hunter-13,
+     azure_storage_sas_key: hunter-14, aws_sse_customer_key_base64: hunter-15,
+     google_service_account_key: hunter-16, aws_secret_access_key: "${env:KEY}"}
 defaults: {topics: ["orders.*"]}
 flows: {east->west: {produce_tasks: 3}}
 tracking: {uri: "https://me:hunter-10@mlflow:5000"}
@@ -40,7 +46,7 @@ def topology(tmp_path: Path) -> Topology:
 
 def test_nothing_secret_is_left(topology: Topology) -> None:
     text = json.dumps(redacted(topology))
-    assert TOPOLOGY.count("hunter") == 10 and "hunter" not in text
+    assert TOPOLOGY.count("hunter") == 16 and "hunter" not in text
 
 
 def test_what_explains_a_run_is_left(topology: Topology) -> None:
@@ -51,6 +57,8 @@ def test_what_explains_a_run_is_left(topology: Topology) -> None:
     assert found["clusters"]["west"]["security"]["client_secret"] == "${secret:kafka/west}"
     assert found["flows"]["east->west"]["produce_tasks"] == 3
     assert found["lake"]["path"] == f"s3a://{HIDDEN}@bucket/lake?{HIDDEN}"
+    assert found["lake"]["storage"]["aws_secret_access_key"] == "${env:KEY}"
+    assert found["lake"]["storage"]["account_key"] == HIDDEN
 
 
 def test_the_hash_follows_what_is_said_and_not_the_secrets(
@@ -62,6 +70,7 @@ def test_the_hash_follows_what_is_said_and_not_the_secrets(
 
     assert hashed(TOPOLOGY) == topology_hash(topology)
     assert hashed(TOPOLOGY.replace("hunter-1,", "other,")) == topology_hash(topology)
+    assert hashed(TOPOLOGY.replace("hunter-11,", "rotated,")) == topology_hash(topology)
     assert hashed(TOPOLOGY.replace("produce_tasks: 3", "produce_tasks: 4")) != topology_hash(
         topology
     )
