@@ -153,6 +153,8 @@ def _place(draft: Draft, flow: str, kind: str, entry: Entry, kinds: Set[str]) ->
         _place_switch(draft, flow, kind, entry, "enabled")
     elif why := _no_effect(kind, entry):
         draft.report.skip(entry, why)
+    elif kind != "MirrorSourceConnector" and flow_keys.changes_records(entry.key):
+        draft.report.refuse(entry, flow_keys.TRANSFORMS)  # no record of the topics passes there
     elif "MirrorSourceConnector" in kinds - {kind} and _narrows_records(draft, flow, entry):
         draft.report.refuse(entry, _ONE_LIST.format(flow=flow))
     else:

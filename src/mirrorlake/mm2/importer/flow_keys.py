@@ -57,7 +57,9 @@ _NO_SEPARATOR = (
 )
 #: The policy in AWS's guides for MSK, which keeps names (aws-samples/mirrormaker2-msk-migration).
 _SAMPLE = "com.amazonaws.kafka.samples.CustomMM2ReplicationPolicy"
-_TRANSFORM = "mirrorlake copies records as they are; change them where they are consumed"
+#: Of what a flow would mirror more without, or under other names.
+_PAUSED = "; then take paused away, which is set because without it {why}"
+TRANSFORMS = "mirrorlake copies records as they are; change them where they are consumed"
 
 
 def translate(entry: Entry, key: str) -> SettingOutcome | None:
@@ -76,12 +78,19 @@ def translate(entry: Entry, key: str) -> SettingOutcome | None:
         return outcome
     if key in _BY_VALUE:
         return _BY_VALUE[key](entry.value)
-    if key.partition(".")[0] in ("transforms", "predicates"):
-        return SettingOutcome(not_supported=_TRANSFORM)
+    if changes_records(key):
+        if not entry.value:
+            return SettingOutcome(not_needed="it names none")
+        return _paused(TRANSFORMS + _PAUSED.format(why="all records come, and as they are"))
     if normal(key) in Flow.model_fields or key.startswith(("ssl.", "sasl.", "security.")):
         return None
     why = reason(key)
     return SettingOutcome(not_needed=why) if why else None
+
+
+def changes_records(key: str) -> bool:
+    """Whether a setting is about what Connect changes in records, or leaves out of them."""
+    return key.partition(".")[0] in ("transforms", "predicates")
 
 
 def flag(entry: Entry) -> bool:
@@ -140,20 +149,29 @@ def _policy(value: str) -> SettingOutcome:
         return SettingOutcome({"policy": "default"})
     if name == "IdentityReplicationPolicy" or value == _SAMPLE:  # Kafka's, or Strimzi's before it
         return SettingOutcome({"policy": "identity"})
-    return SettingOutcome(
-        not_supported="it is a Java class: until you set policy to identity, or to a Python class "
-        "of yours as "
-        "package.module:Class, mirrors are named by the default policy"
+    return _paused(
+        "it is a Java class; set policy to identity, or to a Python class of yours as "
+        "package.module:Class" + _PAUSED.format(why="mirrors are named by the default policy")
     )
 
 
-def _only(default: str, not_needed: str, not_supported: str) -> Callable[[str], SettingOutcome]:
+def _paused(not_supported: str) -> SettingOutcome:
+    """The outcome for what has no counterpart, and without which the flow must not run."""
+    return SettingOutcome({"paused": True}, not_supported=not_supported)
+
+
+def _only(
+    default: str,
+    not_needed: str,
+    not_supported: str,
+    otherwise: Callable[[str], SettingOutcome] = lambda why: SettingOutcome(not_supported=why),
+) -> Callable[[str], SettingOutcome]:
     """Return a decision about a class: MirrorMaker's own needs no counterpart, others have none."""
 
     def decide(value: str) -> SettingOutcome:
         if value.rpartition(".")[2] in (default, ""):
             return SettingOutcome(not_needed=not_needed)
-        return SettingOutcome(not_supported=not_supported)
+        return otherwise(not_supported)
 
     return decide
 
@@ -166,7 +184,9 @@ def _filter(what: str) -> Callable[[str], SettingOutcome]:
     return _only(
         f"Default{kind}Filter",
         f"it is MirrorMaker 2's own, which reads the lists that {lists} hold",
-        f"it is a Java class; write what it selects as {lists}",
+        f"it is a Java class; write what it selects as {lists}"
+        + _PAUSED.format(why="more is mirrored"),
+        _paused,
     )
 
 

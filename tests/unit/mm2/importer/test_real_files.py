@@ -200,6 +200,43 @@ def test_a_flow_that_would_take_more_without_an_exclusion_is_paused(
     assert "write '[A-Z].*' into" in row["reason"] and "take paused away" in row["reason"]
 
 
+CLASSES = {
+    "topic.filter.class": MIRROR + "DefaultTopicFilter",
+    "group.filter.class": MIRROR + "DefaultGroupFilter",
+    "config.property.filter.class": MIRROR + "DefaultConfigPropertyFilter",
+    "replication.policy.class": MIRROR + "DefaultReplicationPolicy",
+    "transforms": "",
+}
+
+
+@pytest.mark.parametrize("prefix", ["", "a->b."])
+@pytest.mark.parametrize("key", CLASSES)
+def test_a_flow_that_would_take_more_without_a_class_is_paused(
+    key: str, prefix: str, tmp_path: Path
+) -> None:
+    """It was written enabled, with all topics: what the class had left out was mirrored."""
+    imported = dedicated(f"{prefix}{key} = com.example.Ours")
+    assert loaded(imported, tmp_path).flow("a->b").paused
+    (row,) = imported.report["not_supported"]
+    assert row["key"] == f"{prefix}{key}" and "take paused away" in row["reason"]
+    own = dedicated(f"{prefix}{key} = {CLASSES[key]}")
+    assert not loaded(own, tmp_path).flow("a->b").paused and not own.report["not_supported"]
+
+
+@pytest.mark.parametrize(("kind", "paused"), [("Source", True), ("Checkpoint", False)])
+def test_only_what_the_records_pass_pauses_the_flow(
+    kind: str, paused: bool, tmp_path: Path
+) -> None:
+    def connector(one: str) -> dict[str, Any]:
+        ends = {**ENDS, "source.cluster.alias": "a", "target.cluster.alias": "b"}
+        config = {**ends, "connector.class": f"{MIRROR}Mirror{one}Connector"}
+        return {"name": one, "config": {**config, **({"transforms": "t"} if one == kind else {})}}
+
+    imported = read("c.json", json.dumps([connector("Source"), connector("Checkpoint")]))
+    assert loaded(imported, tmp_path).flow("a->b").paused is paused
+    assert [row["key"] for row in imported.report["not_supported"]] == ["transforms"]
+
+
 def test_mirrormaker_1_leaves_out_such_a_pattern_too() -> None:
     files = [
         SourceFile("consumer.properties", b"bootstrap.servers = a:1\ngroup.id = m"),
