@@ -48,7 +48,8 @@ class StoreLock:
         self._folder = folder
         #: False once another process was seen to have taken it.
         self.held = True
-        self._mine: int | None = None
+        #: The number of the object that this process made, and how it names this process.
+        self._mine: tuple[int, Holder] | None = None
         self._ended = threading.Event()
         self._renewing = threading.Lock()
 
@@ -101,7 +102,8 @@ class StoreLock:
                 if isinstance(error, FileExistsError):
                     continue  # another was quicker
                 raise
-            self._mine, self._ended, self.held = newest + 1, threading.Event(), True
+            self._mine, self._ended = (newest + 1, mine), threading.Event()
+            self.held = True
             for number in numbers:
                 self._delete(number)
             renewing = threading.Thread(
@@ -127,13 +129,15 @@ class StoreLock:
             self._ended.set()
         mine, self._mine = self._mine, None
         if mine is not None:
-            self._delete(mine)
-            _had.discard(str(self._object(mine)))
+            self._delete(*mine)
+            _had.discard(str(self._object(mine[0])))
 
-    def _delete(self, number: int) -> None:
-        """Delete an object that no longer counts; a failure is logged."""
+    def _delete(self, number: int, made_by: Holder | None = None) -> None:
+        """Delete an object that no longer counts; a failure is logged. One that is to be `made_by`
+        a process stays if another one has made it again."""
         try:
-            self._object(number).delete()
+            if made_by is None or self._is_of(number, made_by):
+                self._object(number).delete()
         except OSError as error:
             logger.warning("%s: what is left of it could not be deleted: %s", self.what, error)
 
@@ -145,7 +149,8 @@ class StoreLock:
                     if ended.is_set():
                         return
                     # a new holder makes the next object and deletes this one, and may be gone again
-                    if self._read(number) is None or self._read(number + 1) is not None:
+                    # later, so that a third one made this number again
+                    if not self._is_of(number, holder) or self._read(number + 1) is not None:
                         logger.warning("%s was taken by another process", self.what)
                         self.held = False
                         return
@@ -154,6 +159,11 @@ class StoreLock:
             except BaseException as error:  # noqa: BLE001 - of any kind: nothing else renews it
                 pause = AGAIN_SECONDS
                 logger.warning("%s could not be renewed: %s", self.what, error)
+
+    def _is_of(self, number: int, holder: Holder) -> bool:
+        """Whether an object is there, and names a holder."""
+        held = self._read(number)
+        return held is not None and held.holder == holder
 
     def _read(self, number: int) -> HeldLease | None:
         try:

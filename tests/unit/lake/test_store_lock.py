@@ -237,6 +237,23 @@ def test_one_that_another_process_had_meanwhile_is_held_no_more(
     borrowed.release()
 
 
+@pytest.mark.parametrize("renews", [True, False])
+def test_one_whose_number_another_process_made_again_is_that_ones(
+    borrowed: StoreLock, tmp_path: Path, renews: bool
+) -> None:
+    """A second one took the next number, deleted this one, and gave its own back; a third one began
+    at this number again. To renew that, or to delete it, took the lease from the third."""
+    third = noted("elsewhere", 7, time.time())
+    with borrowed._renewing:  # as where this process is suspended
+        (tmp_path / "0").write_bytes(third)
+        if not renews:
+            borrowed._ended.set()  # it ends at once when it goes on
+    if renews:
+        until(lambda: not borrowed.held, "it is seen")
+    borrowed.release()
+    assert (tmp_path / "0").read_bytes() == third
+
+
 def test_one_that_was_given_back_while_no_credentials_were_lent_is_free(
     borrowed: StoreLock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
