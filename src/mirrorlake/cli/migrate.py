@@ -63,5 +63,7 @@ def _show(shared: Context, migrated: dict[str, Any]) -> None:
         print_table(shared.out, "group", *columns, rows=rows, keep_first=True)
     else:
         shared.say("no group has a position in the topics that it would leave")
+    for line in migrated["warnings"]:
+        shared.say(line)
     for line in migrated["left"]:
         shared.say(f"left: {line}")

@@ -171,6 +171,7 @@ class Migrated(Answer):
         complete: nothing is left.
         groups: a row per group and partition: the positions on both topics, whether the translation
             is `exact`, the `method` that located it, and what was `done`.
+        warnings: groups that no command moves, a sentence each.
         left: what is not as it should be, a sentence each.
     """
 
@@ -179,6 +180,7 @@ class Migrated(Answer):
     dry_run: bool
     complete: bool
     groups: Rows
+    warnings: list[str]
     left: list[str]
 
     @property

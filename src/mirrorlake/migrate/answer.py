@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.groups.checkpoint_plan import OTHER_KIND
 from mirrorlake.groups.moves import MoveResult
 from mirrorlake.migrate.wave import Wave
 from mirrorlake.migrate.wave_groups import WaveGroups
@@ -58,6 +59,7 @@ def document_of(
         "dry_run": wave.dry_run,
         "complete": not left,
         "groups": [_row(result, methods[number]) for number, result in enumerate(results)],
+        "warnings": [f"group {group} is not moved: it is {OTHER_KIND}" for group in groups.others],
         "left": left,
     }
 

@@ -1,11 +1,10 @@
 """The groups with positions in the copies of a wave's topics."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mirrorlake.errors import InputError
-from mirrorlake.groups.checkpoint_plan import OTHER_KIND, GroupPartition
+from mirrorlake.groups.checkpoint_plan import GroupPartition
 from mirrorlake.kafka.groups import GroupAdmin, GroupPositions
 from mirrorlake.migrate.copies import Copies
 from mirrorlake.migrate.locating import Pair
@@ -13,15 +12,13 @@ from mirrorlake.migrate.wave import EVERY_NAME, Wave
 from mirrorlake.naming.at_target import is_own_group
 from mirrorlake.offsets.positions import Committed
 
-logger = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True)
 class WaveGroups:
     """The groups of a wave: their states and the positions to move. `lost` are positions in
     partitions that only the copy being left has (group, topic, partition); `unbegun` are partitions
     that only the other copy has and where the group has no position; `stranded` are groups with the
-    copies they read of topics that the flow does not have."""
+    copies they read of topics that the flow does not have; `others` are no consumer groups."""
 
     states: Mapping[str, str]
     positions: Mapping[tuple[str, Pair], Committed]
@@ -30,13 +27,13 @@ class WaveGroups:
     stranded: Sequence[tuple[str, str]]
     errors: Mapping[str, str]
     unreported: tuple[str, ...]
+    others: Sequence[str] = ()
 
 
 def groups_of(target: str, admin: GroupAdmin, wave: Wave, copies: Copies) -> WaveGroups:
     """The target's groups with positions in the copies that the wave leaves."""
     listing = admin.listing()
-    for name in sorted(filter(wave.names_group, admin.other_kinds(listing))):
-        logger.warning("group %s of cluster %s is not moved: %s", name, target, OTHER_KIND)
+    others = sorted(filter(wave.names_group, admin.other_kinds(listing) or ()))
     named = [name for name in listing.states if wave.names_group(name) and not is_own_group(name)]
     if not named and not listing.errors and wave.groups != EVERY_NAME:
         raise InputError(f"cluster {target} has no group that --groups {wave.groups} matches")
@@ -71,4 +68,5 @@ def groups_of(target: str, admin: GroupAdmin, wave: Wave, copies: Copies) -> Wav
         stranded=stranded,
         errors=committed.errors,
         unreported=listing.errors,
+        others=others,
     )
