@@ -47,11 +47,11 @@ class Metastore(local.Metastore):
 
 def metastore_at(port: int, folder: Path) -> Metastore:
     """A metastore on a port of this machine, whether or not one is there."""
-    return Metastore(port, local.metastore_at(port, folder).settings)
+    return Metastore(**vars(local.metastore_at(port, folder)))
 
 
 @contextmanager
 def hive_metastore(folder: Path) -> Iterator[Metastore]:
     """A metastore for the time of the block, without a schema of ours."""
     with local.hive_metastore(folder) as metastore:
-        yield Metastore(metastore.port, metastore.settings)
+        yield Metastore(**vars(metastore))

@@ -28,6 +28,10 @@ KNOWN = {
         "spark.class_archive",
         "devtools.local.warmup",
     ): "the same of brokers, which are made for development",
+    (
+        "spark.class_archive",
+        "devtools.local.warmup_tables",
+    ): "the same of a catalog, which takes a metastore of our own",
     ("devtools.demo.script", "cli.main"): "the demo runs and kills the command as people would",
     ("devtools.bench.contestants", "cli.main"): "the race is between commands",
     ("devtools.bench.measure", "cli.main"): "whose memory is told by the command line of a process",

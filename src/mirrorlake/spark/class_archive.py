@@ -1,10 +1,10 @@
-"""Archives of classes, which Java maps into memory (class data sharing, JEP 310 and JEP 350): of a
-Spark session, and of an embedded broker.
+"""Archives of classes, which Java maps into memory (class data sharing, JEP 310 and JEP 350): of
+Spark sessions, without Delta and with it, and of an embedded broker.
 
 Without one, a session reads and verifies some 15,000 classes from 250 jars: half of the time until
 its first answer; a broker takes twice as long to start. Java binds an archive to the paths of those
-jars, so it lives in the Python environment of pyspark. Making the two takes 50 s of a core, so no
-command waits: the demo starts it in the background (`make_behind`), as a process of this module
+jars, so it lives in the Python environment of pyspark. Making them takes two minutes of a core, so
+no command waits: the demo starts it in the background (`make_behind`), as a process of this module
 that outlives it. Without them Java starts as ever. `MIRRORLAKE_CLASS_ARCHIVE=off` turns them off
 for good.
 """
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mirrorlake.spark.home import spark_home
-from mirrorlake.spark.jars import kafka_jars, locked
+from mirrorlake.spark.jars import cached_spark_jars, kafka_jars, locked
 from mirrorlake.spark.java import find_java
 
 logger = logging.getLogger(__name__)
@@ -35,23 +35,39 @@ _QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
 
 @dataclass(frozen=True)
 class Archive:
-    """The archive of one kind of JVM, whose classes come from `jars`. `warmup` is the module that
-    starts such a JVM, has it work, and ends; `options` is the variable of Java's flags."""
+    """The archive of one kind of JVM, whose classes come from `jars`; none is made where there are
+    no jars. `warmup` is the module that starts such a JVM, has it work, and ends; `options` is the
+    variable of Java's flags; the archive `otherwise` does where this one is missing."""
 
     name: str
     warmup: str
     options: str
     jars: Callable[[], Sequence[Path]]
+    otherwise: "Archive | None" = None
 
 
 def _session_jars() -> list[Path]:
-    """The jars of pyspark by the paths that the JVM gets. Delta's are not on Java's class path."""
+    """The jars of pyspark by the paths that the JVM gets."""
     return sorted((spark_home() / "jars").glob("*.jar"))
 
 
-SESSIONS = Archive("classes", "mirrorlake.lake.warmup", "MIRRORLAKE_JAVA_OPTIONS", _session_jars)
-_WARMUP, _OPTIONS = "mirrorlake.devtools.local.warmup", "MIRRORLAKE_BROKER_JAVA_OPTIONS"
-BROKERS = Archive("brokers", _WARMUP, _OPTIONS, lambda: kafka_jars())
+def _table_jars() -> list[Path]:
+    """These and Delta's, which stand behind them on the class path; none where no session with
+    Delta was ever started."""
+    delta = cached_spark_jars()
+    return [*_session_jars(), *delta] if delta else []
+
+
+_OPTIONS, _WARMUP = "MIRRORLAKE_JAVA_OPTIONS", "mirrorlake.lake.warmup"
+SESSIONS = Archive("classes", _WARMUP, _OPTIONS, _session_jars)
+#: Of sessions with Delta.
+_TABLES_WARMUP = "mirrorlake.devtools.local.warmup_tables"
+TABLES = Archive("tables", _TABLES_WARMUP, _OPTIONS, _table_jars, SESSIONS)
+_BROKERS_WARMUP, _BROKERS_OPTIONS = (
+    "mirrorlake.devtools.local.warmup",
+    "MIRRORLAKE_BROKER_JAVA_OPTIONS",
+)
+BROKERS = Archive("brokers", _BROKERS_WARMUP, _BROKERS_OPTIONS, lambda: kafka_jars())
 
 
 def archive_flags(archive: Archive, java: Path) -> list[str]:
@@ -60,8 +76,9 @@ def archive_flags(archive: Archive, java: Path) -> list[str]:
         return []
     place = _place(archive, java)
     # An empty file means that making it has failed.
-    there = place.exists() and place.stat().st_size
-    return [f"-XX:SharedArchiveFile={place}", "-Xshare:auto", *_QUIET] if there else []
+    if place.exists() and place.stat().st_size:
+        return [f"-XX:SharedArchiveFile={place}", "-Xshare:auto", *_QUIET]
+    return archive_flags(archive.otherwise, java) if archive.otherwise else []
 
 
 def make_behind(say: Callable[[str], None]) -> None:
@@ -73,7 +90,7 @@ def make_behind(say: Callable[[str], None]) -> None:
     above = next(folder for folder in places[SESSIONS].parents if folder.exists())
     if all(place.exists() for place in places.values()) or not os.access(above, os.W_OK):
         return
-    say("preparing Java for faster starts in the background, once (about 50 s)")
+    say("preparing Java for faster starts in the background, once (a minute or two)")
     # In a session of its own, so that neither Ctrl-C nor a closed terminal ends it.
     command = [sys.executable, "-m", "mirrorlake.spark.class_archive", _BEHIND]
     quiet = subprocess.DEVNULL
@@ -90,7 +107,8 @@ def make() -> None:
 
 def _places() -> dict[Archive, Path]:
     java = find_java()
-    return {archive: _place(archive, java) for archive in (SESSIONS, BROKERS)}
+    wanted = (archive for archive in (SESSIONS, TABLES, BROKERS) if archive.jars())
+    return {archive: _place(archive, java) for archive in wanted}
 
 
 def _place(archive: Archive, java: Path) -> Path:

@@ -6,7 +6,7 @@ import logging
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
@@ -41,11 +41,15 @@ def spark_home() -> Path:
     return home
 
 
-def at_spark_home() -> AbstractContextManager[None]:
-    """Let a JVM that the block starts find Spark there, by a class path that begins alike whatever
-    folder of settings the user named: an archive of classes fits no other one
+def at_spark_home(jars: Sequence[Path] = ()) -> AbstractContextManager[None]:
+    """Let a JVM that the block starts find Spark there, and `jars`, by a class path that begins
+    alike whatever folder of settings the user named: an archive of classes fits no other one
     (`spark/class_archive.py`)."""
-    return in_environment({_VARIABLE: str(spark_home()), **_settings_behind_jars()})
+    variables = {_VARIABLE: str(spark_home()), **_settings_behind_jars()}
+    if jars:
+        behind = variables.get(_CLASS_PATH) or os.environ.get(_CLASS_PATH)
+        variables[_CLASS_PATH] = os.pathsep.join(filter(None, (*map(str, jars), behind)))
+    return in_environment(variables)
 
 
 @contextmanager

@@ -59,7 +59,18 @@ class JarSet:
 
 
 def spark_jars(progress: Say | None = None) -> list[Path]:
-    """The jars for Delta of `spark.jars`. Raises InputError if the installed pyspark has none."""
+    """The jars that bring Delta to Spark. Raises InputError if the installed pyspark has none."""
+    return jars_of(_spark_set(), progress)
+
+
+def cached_spark_jars() -> list[Path]:
+    """These jars, if this user's cache has them; none otherwise, also where there are none."""
+    if spark_minor() not in SPARK_MINORS:
+        return []
+    return sorted((cache_folder() / _folder_name(_spark_set())).glob("*.jar"))
+
+
+def _spark_set() -> JarSet:
     minor = spark_minor()
     if minor not in SPARK_MINORS:
         raise InputError(
@@ -67,7 +78,7 @@ def spark_jars(progress: Say | None = None) -> list[Path]:
             f"{', '.join(SPARK_MINORS)}, as in pip install 'pyspark=={SPARK_MINORS[-1]}.*'"
         )
     coordinates = (f"io.delta:delta-spark_{minor}_2.13:{DELTA_VERSION}",)
-    return jars_of(JarSet("spark", "Delta", 20, coordinates, pyspark_jars()), progress)
+    return JarSet("spark", "Delta", 20, coordinates, pyspark_jars())
 
 
 def connector_jars(progress: Say | None = None) -> list[Path]:

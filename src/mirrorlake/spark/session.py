@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
@@ -21,7 +21,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from mirrorlake.heaps import share_heaps_in_children
-from mirrorlake.spark.class_archive import SESSIONS, archive_flags
+from mirrorlake.spark.class_archive import SESSIONS, TABLES, archive_flags
 from mirrorlake.spark.home import NO_DELTA_SETTING, at_spark_home, session_is_given, spark_home
 from mirrorlake.spark.jars import spark_jars
 from mirrorlake.spark.java import (
@@ -155,8 +155,10 @@ def local_session(
     master = cores if "[" in cores or "://" in cores else f"local[{cores},1]"
     short = short or os.environ.get(SHORT_VARIABLE) == "1"
     jars = [*(spark_jars(progress) if delta else ()), *more_jars]
+    # A class path serves this machine alone, and lets Java take classes from an archive.
+    shipped = [] if master.startswith("local[") else jars
     flags = ["-XX:+UseParallelGC", *(OPTIMISE_NEVER if short else OPTIMISE_LESS)]
-    flags += archive_flags(SESSIONS, java)
+    flags += archive_flags(TABLES if delta else SESSIONS, java)
     flags += nameless_flags()
     flags += os.environ.get("MIRRORLAKE_JAVA_OPTIONS", "").split()
     log_settings = Path(str(files("mirrorlake.spark") / "log4j2.properties"))
@@ -170,7 +172,7 @@ def local_session(
         **(settings or {}),
         # Only for the workers (failpoints.py): a command started here is a driver of its own.
         "spark.executorEnv.MIRRORLAKE_DRIVER_PID": str(os.getpid()),
-        **_jar_settings(jars),
+        **({"spark.jars": ",".join(map(str, shipped))} if shipped else {}),
         "spark.driver.memory": "2g",
         "spark.driver.extraJavaOptions": (
             f"-Dlog4j2.configurationFile={log_settings} {' '.join(flags)}"
@@ -178,7 +180,7 @@ def local_session(
     }
     with _STARTING:
         if not SparkContext._gateway:
-            _start_jvm(wanted)
+            _start_jvm(wanted, () if shipped else jars)
         if SparkContext._active_spark_context is not None:
             # The existing session is returned: whether it has Delta was decided when it was made.
             wanted.pop(NO_DELTA_SETTING, None)
@@ -188,16 +190,6 @@ def local_session(
         session = builder.getOrCreate()
         _bound_metastore(session.sparkContext)
         return session
-
-
-def _jar_settings(jars: list[Path]) -> dict[str, str]:
-    """The settings that give a session its jars. spark-submit asks for the user's name before it
-    takes `spark.jars`, and fails without one: then the session, being local, gets a class path."""
-    if not jars:
-        return {}
-    if made_up_name() is not None:
-        return {"spark.driver.extraClassPath": os.pathsep.join(map(str, jars))}
-    return {"spark.jars": ",".join(map(str, jars))}
 
 
 def _bound_metastore(context: SparkContext) -> None:
@@ -238,9 +230,10 @@ def query_log_settings(jars: Path) -> dict[str, str]:
     return {}
 
 
-def _start_jvm(settings: Mapping[str, str]) -> None:
-    """Start the JVM for the session as pyspark itself would, except that its stderr is logged."""
-    with logged_stderr() as stderr, at_spark_home():
+def _start_jvm(settings: Mapping[str, str], jars: Sequence[Path]) -> None:
+    """Start the JVM for the session as pyspark itself would, except that its stderr is logged and
+    that its class path ends with `jars`."""
+    with logged_stderr() as stderr, at_spark_home(jars):
         conf = SparkConf().setAll(list(settings.items()))
         gateway = launch_gateway(conf, {"stderr": stderr})  # type: ignore[no-untyped-call]
     if (name := made_up_name()) is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mirrorlake.spark import class_archive
-from mirrorlake.spark.class_archive import BROKERS, SESSIONS, Archive
+from mirrorlake.spark.class_archive import BROKERS, SESSIONS, TABLES, Archive
 
 
 @pytest.fixture
@@ -24,7 +24,8 @@ def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
     monkeypatch.delenv(class_archive.VARIABLE, raising=False)
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(class_archive, "find_java", lambda: Path(sys.executable))
-    monkeypatch.setattr(class_archive, "kafka_jars", lambda: [])
+    monkeypatch.setattr(class_archive, "kafka_jars", lambda: [Path(sys.executable)])
+    monkeypatch.setattr(class_archive, "cached_spark_jars", list)
     monkeypatch.setattr(subprocess, "Popen", start)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("nothing is waited for"))
     return found
@@ -47,6 +48,23 @@ def test_a_session_takes_it_only_where_it_is(
     monkeypatch.setenv(class_archive.VARIABLE, "off")
     assert class_archive.archive_flags(SESSIONS, java) == []
     assert not begun
+
+
+def test_a_session_with_delta_has_its_own(
+    begun: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Delta's jars are fetched by the first session that needs them; till then there is none."""
+    java = Path(sys.executable)
+    assert TABLES not in class_archive._places()
+    place().parent.mkdir(parents=True, exist_ok=True)
+    place().write_bytes(b"classes")
+    without = class_archive.archive_flags(SESSIONS, java)
+    assert class_archive.archive_flags(TABLES, java) == without, "Spark's classes at least"
+    monkeypatch.setattr(class_archive, "cached_spark_jars", lambda: [java])
+    assert TABLES in class_archive._places()
+    place(TABLES).write_bytes(b"classes")
+    assert class_archive.archive_flags(TABLES, java)[0] == f"-XX:SharedArchiveFile={place(TABLES)}"
+    assert class_archive.archive_flags(SESSIONS, java) == without
 
 
 def test_it_is_made_behind_whoever_asks(

@@ -60,10 +60,10 @@ def test_it_is_said_to_the_jvm_alone() -> None:
     assert "SPARK_HOME" not in os.environ
 
 
-def class_path() -> str:
-    """The class path of a JVM that spark-submit would start here."""
+def class_path(*jars: str) -> str:
+    """The class path of a JVM that spark-submit would start here, with jars of ours."""
     launcher = [str(find_java()), "-cp", f"{pyspark_jars()}/*", "org.apache.spark.launcher.Main"]
-    with at_spark_home():
+    with at_spark_home([Path(jar) for jar in jars]):
         arguments = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell").split()
         command = [*launcher, "org.apache.spark.deploy.SparkSubmit", *arguments]
         answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -83,9 +83,12 @@ def test_a_users_settings_are_behind_the_jars(
     assert class_path() == f"/first.jar:{usual}:{settings}/", "its defaults are read, too"
     (settings / "spark-defaults.conf").unlink()
     assert class_path() == f"{usual}:{settings}/"
-    assert (
-        os.environ["SPARK_CONF_DIR"] == str(settings) and "SPARK_DIST_CLASSPATH" not in os.environ
-    )
+    assert class_path("/delta.jar", "/more.jar") == f"{usual}:/delta.jar:/more.jar:{settings}/"
+    monkeypatch.delenv("SPARK_CONF_DIR")
+    monkeypatch.setenv("SPARK_DIST_CLASSPATH", "/users.jar")
+    assert class_path("/delta.jar") == f"{usual}:/delta.jar:/users.jar"
+    assert "SPARK_CONF_DIR" not in os.environ
+    assert os.environ["SPARK_DIST_CLASSPATH"] == "/users.jar", "as it was"
 
 
 @pytest.mark.parametrize("reason", ["HADOOP_CONF_DIR", "SPARK_HOME", "spark-env.sh", "unnamed"])

@@ -19,9 +19,11 @@ _DATABASE = "jdbc:derby:memory:metastore;create=true"
 
 @dataclass(frozen=True)
 class Metastore:
-    """A metastore's port, and `settings`, the folder of its sessions' spark-defaults.conf."""
+    """A metastore's port; what sessions need to use it, and the folder of a spark-defaults.conf
+    that has it."""
 
     port: int
+    session: Mapping[str, str]
     settings: Path
 
     @property
@@ -47,7 +49,7 @@ def metastore_at(port: int, folder: Path) -> Metastore:
     }
     text = "".join(f"{key} {value}\n" for key, value in lines.items())
     (settings / "spark-defaults.conf").write_text(text, encoding="utf-8")
-    return Metastore(port, settings)
+    return Metastore(port, lines, settings)
 
 
 @contextmanager
