@@ -26,6 +26,9 @@ def resolve(
     ),
     partition: int | None = typer.Option(None, help="Only incidents of this partition."),
     kind: str | None = typer.Option(None, help="Only incidents of this kind."),
+    target_topic: str | None = typer.Option(
+        None, help="Only incidents about this target topic, where a source topic had several."
+    ),
     choice: str | None = typer.Option(
         None, help="The decision; without it, open incidents are listed."
     ),
@@ -35,15 +38,16 @@ def resolve(
     """List open incidents with what can be chosen, or decide them with --choice. A running `run`
     notices."""
     shared: Context = context.obj.by(engine)
+    wanted = (flow, topic, partition, kind)
     if choice is None:
-        incidents = shared.lake.incidents(flow, topic, partition, kind)
+        incidents = shared.lake.incidents(*wanted, target_topic=target_topic)
     else:
-        incidents = shared.lake.resolve(choice, flow, topic, partition, kind)
+        incidents = shared.lake.resolve(choice, *wanted, target_topic=target_topic)
     if as_json:
         shared.answer({"choice": choice, "incidents": incidents})
         return
     if not incidents:
-        narrowed = any(value is not None for value in (flow, topic, partition, kind))
+        narrowed = any(value is not None for value in (*wanted, target_topic))
         shared.say(f"no incident {'that is meant by these options ' if narrowed else ''}is open")
         return
     rows = []
@@ -53,7 +57,9 @@ def resolve(
         offsets = f"{row['first_offset']} to {row['last_offset']}" if known else ""
         choices = "\n".join(f"{name}: {meaning}" for name, meaning in row["choices"].items())
         place = (f"{row['topic'] or ''}{suffix}", offsets)
-        rows.append((row["flow"], row["kind"], *place, row["detail"], choice or choices))
+        several = "--target-topic" in row["decide_by"]
+        detail = f"{row['target_topic']}: {row['detail']}" if several else row["detail"]
+        rows.append((row["flow"], row["kind"], *place, detail, choice or choices))
     columns = ("flow", "kind", "topic", "offsets", "what", "decided" if choice else "choice")
     print_table(shared.out, *columns, rows=rows)
     for line in (_DECIDED,) if choice else _what_helps(shared.config, incidents):

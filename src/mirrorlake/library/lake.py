@@ -184,18 +184,21 @@ class OpenLake(Queries, Positions, Resends):
         topic: str | None = None,
         partition: int | None = None,
         kind: str | None = None,
+        *,
+        target_topic: str | None = None,
     ) -> Rows:
         """Return the open incidents, oldest first, each with its `choices`: a mapping of choice to
         meaning.
 
         Args:
-            flow, topic, partition, kind: only such ones; None is any.
+            flow, topic, partition, kind, target_topic: only such ones; None is any.
 
         Raises:
             LakeError: there is no lake.
         """
         self.internals.check_there()
-        return Rows(open_incidents(self.internals.reader, Wanted(flow, topic, partition, kind)))
+        wanted = Wanted(flow, topic, partition, kind, target_topic)
+        return Rows(open_incidents(self.internals.reader, wanted))
 
     def resolve(
         self,
@@ -204,25 +207,29 @@ class OpenLake(Queries, Positions, Resends):
         topic: str | None = None,
         partition: int | None = None,
         kind: str | None = None,
+        *,
+        target_topic: str | None = None,
     ) -> Rows:
         """Decide all matching incidents that offer the choice; a process that runs the flow picks
-        it up.
+        it up. Where those of a topic are about several target topics, as after a change of the
+        policy, only those about the one of now are decided.
 
         Args:
             choice: one of the `choices` of the incidents.
-            flow, topic, partition, kind: only such ones; None is any.
+            flow, topic, partition, kind, target_topic: only such ones; None is any.
 
         Returns:
             The incidents that were decided.
 
         Raises:
-            InputError: no matching incident offers the choice.
+            InputError: no matching incident offers the choice, or none is about the target topic of
+                now.
             LakeError: there is no lake.
             ClusterUnreachable, ReplicationError: the choice needs the clusters and cannot be
                 carried out.
         """
         self.internals.check_there()
-        wanted = Wanted(flow, topic, partition, kind)
+        wanted = Wanted(flow, topic, partition, kind, target_topic)
         return Rows(resolve(self.internals.deployment, wanted, choice))
 
     def maintain(

@@ -1,12 +1,14 @@
 """Decisions about incidents: choices, and how each is done. A running replicator notices."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mirrorlake.control.acl_reports import LEFT
 from mirrorlake.control.acl_sync import AclSync
 from mirrorlake.errors import InputError
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.decisions import ACCEPT, PARK, PRODUCE_AGAIN, READ_AGAIN
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.incidents import key_of
@@ -116,15 +118,19 @@ class Wanted:
     topic: str | None = None
     partition: int | None = None
     kind: str | None = None
+    target_topic: str | None = None
 
     def meets(self, incident: Mapping[str, Any]) -> bool:
         """Whether an incident is selected."""
         asked = {"topic": self.topic, "partition": self.partition, "kind": self.kind}
+        asked["target_topic"] = self.target_topic
         same_flow = self.flow in (None, incident["flow"]) or (
             incident["kind"] in _OF_SOURCE
             and source_of(str(self.flow)) == source_of(incident["flow"])
         )
-        return same_flow and all(value in (None, incident[name]) for name, value in asked.items())
+        return same_flow and all(
+            value in (None, incident.get(name)) for name, value in asked.items()
+        )
 
 
 def source_of(flow: str) -> str:
@@ -142,11 +148,12 @@ def open_incidents(lake: Reader, wanted: Wanted) -> list[dict[str, Any]]:
     command that takes one of them with --choice), `helps` (what to do about it in words) and
     `closes_by_itself` (whether no decision ends it while its cause is there)."""
     rows = sorted(lake.table_rows("open_incidents"), key=lambda row: row["at"])
+    mirrors = mirrors_of(rows)
     return [
         {
             **row,
             "choices": dict(choices_of(row["kind"])),
-            "decide_by": f"{resolving(row)} --kind {row['kind']}",
+            "decide_by": f"{resolving(row)} --kind {row['kind']}{_of_mirror(row, mirrors)}",
             "helps": what_helps(row),
             "closes_by_itself": no_decision(row["kind"]) is not None,
         }
@@ -155,11 +162,30 @@ def open_incidents(lake: Reader, wanted: Wanted) -> list[dict[str, Any]]:
     ]
 
 
+def mirrors_of(incidents: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], set[str]]:
+    """The target topics that incidents name, by flow and source topic: several where a flow had it
+    under another policy."""
+    mirrors: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in incidents:
+        if row["topic"] is not None and row.get("target_topic") is not None:
+            mirrors[row["flow"], row["topic"]].add(row["target_topic"])
+    return mirrors
+
+
+def _of_mirror(row: Mapping[str, Any], mirrors: Mapping[tuple[str, str], set[str]]) -> str:
+    """The option that names the target topic of an incident, where others are about another one."""
+    several = len(mirrors.get((row["flow"], row["topic"]), ())) > 1
+    named = several and row["target_topic"] is not None
+    return f" --target-topic {row['target_topic']}" if named else ""
+
+
 def resolve(deployment: Deployment, wanted: Wanted, choice: str) -> list[dict[str, Any]]:
-    """Decide all selected incidents that offer a choice; returns them.
+    """Decide all selected incidents that offer a choice; returns them. Where those of a topic are
+    about several target topics, those about the one that it is mirrored to now.
 
     Raises:
-        InputError: no such incident is open, or there is nothing to read again.
+        InputError: no such incident is open, none is about the target topic of now, or there is
+            nothing to read again.
         ClusterUnreachable: a new generation cannot be looked up, ACLs cannot be changed, or records
             cannot be read.
         ReplicationError: the target refuses.
@@ -169,6 +195,7 @@ def resolve(deployment: Deployment, wanted: Wanted, choice: str) -> list[dict[st
     deciding = [incident for incident in open_now if choice in incident["choices"]]
     if not deciding:
         raise InputError(_nothing(open_now, choice))
+    deciding = _of_one_mirror(deciding, deployment.connections)
     anew = [incident for incident in deciding if choice == "new-generation"]
     for alias in sorted({source_of(incident["flow"]) for incident in anew}):
         here = [incident for incident in anew if source_of(incident["flow"]) == alias]
@@ -186,6 +213,32 @@ def resolve(deployment: Deployment, wanted: Wanted, choice: str) -> list[dict[st
             [key_of(incident)], _read(deployment, incident) if choice == READ_AGAIN else choice
         )
     return deciding
+
+
+def _of_one_mirror(
+    incidents: Sequence[dict[str, Any]], connections: Connections
+) -> list[dict[str, Any]]:
+    """Those of some incidents that one decision is about: what is decided about another target
+    topic would hold when the flow has its earlier policy again."""
+    now: dict[tuple[str, str], str] = {}
+    for (flow, topic), names in mirrors_of(incidents).items():
+        if len(names) == 1:
+            continue
+        known = connections.topology.flows
+        name = connections.topology.flow(flow).target_topic(topic) if flow in known else None
+        if name is None or name not in names:
+            raise InputError(
+                f"the open incidents of topic {topic} of flow {flow} are about several target "
+                "topics, and none of them is the one of now: name one of "
+                f"{', '.join(sorted(names))} by --target-topic"
+            )
+        now[flow, topic] = name
+    return [
+        row
+        for row in incidents
+        if row.get("target_topic") is None
+        or now.get((row["flow"], row["topic"]), row["target_topic"]) == row["target_topic"]
+    ]
 
 
 def _begin(deployment: Deployment, alias: str, topics: Sequence[str]) -> None:

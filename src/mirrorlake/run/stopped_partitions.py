@@ -16,7 +16,7 @@ from mirrorlake.errors import (
     TopicRefused,
 )
 from mirrorlake.lake.decisions import PARK, Decided, Lost
-from mirrorlake.lake.incidents import WENT_ON, Incident, IncidentKey, Incidents
+from mirrorlake.lake.incidents import WENT_ON, Incident, IncidentKey, Incidents, WaitingPartition
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.retention import Removal
 from mirrorlake.lake.stage_index import StageFiles
@@ -133,10 +133,8 @@ class StoppedPartitions:
         parked, kind = frozenset(places), TargetRefused.incident_kind
         over = [
             refusal
-            for refusal in self._incidents.refused(self._flow)
-            if refusal.key.kind == kind
-            and refusal.place in parked
-            and self._targets.mirror(refusal.place.topic).is_of(refusal.about._asdict())
+            for refusal, is_of_now in self._waiting()
+            if is_of_now and refusal.key.kind == kind and refusal.place in parked
         ]
         self._incidents.settle_all((refusal.key for refusal in over), PARK)
         for refusal in over:
@@ -220,19 +218,20 @@ class StoppedPartitions:
         self._behind = frozenset(behind)
         if not (self._here or self._before):
             return  # no other code opens incidents for this flow
-        waiting, went_on = self._incidents.refused(self._flow), False
+        waiting, went_on = self._waiting(), False
         taken = {
             refusal.key
-            for refusal in waiting
+            for refusal, _ in waiting
             if refusal.key.kind in _GO_ON
             and snapshot is not None
             and snapshot.is_behind(refusal.place, refusal.last_offset)
         }
         if snapshot is not None and taken:
             went_on = self._close_taken(taken, snapshot)
-            waiting = self._incidents.refused(self._flow)
+            waiting = self._waiting()
         self._before = bool(waiting)
-        over = {*self._here} - {refusal.place.topic_partition for refusal in waiting}
+        here = [refusal for refusal, is_of_now in waiting if is_of_now]
+        over = {*self._here} - {refusal.place.topic_partition for refusal in here}
         if over or went_on:
             self._decided |= over
             self._begin_anew()
@@ -240,11 +239,25 @@ class StoppedPartitions:
         self._try_again(
             {
                 refusal.place.topic_partition
-                for refusal in waiting
+                for refusal in here
                 if refusal.key.kind == TargetRefused.incident_kind
             }
             & self._here.keys()
         )
+
+    def _waiting(self) -> list[tuple[WaitingPartition, bool]]:
+        """What waits for a decision about the target topics that the flow has now, and whether it
+        is about their generations of now. What one refused that was made again since is over once
+        the flow is behind it; what is about other names waits until the flow has these again."""
+        refused = self._incidents.refused(self._flow)
+        topics = {one.place.topic for one in refused}
+        mirrors = {topic: self._targets.mirror(topic) for topic in topics}
+        waiting = list[tuple[WaitingPartition, bool]]()
+        for one in refused:
+            mirror, about = mirrors[one.place.topic], one.about._asdict()
+            if mirror._replace(generation=None).is_of(about):
+                waiting.append((one, mirror.is_of(about)))
+        return waiting
 
     def _close_taken(self, taken: Collection[IncidentKey], snapshot: Snapshot) -> bool:
         """Close incidents of records that the flow has passed; returns whether a stopped partition

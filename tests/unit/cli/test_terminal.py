@@ -169,8 +169,21 @@ def test_resolve(shared: Context, shown: io.StringIO, monkeypatch: pytest.Monkey
         "closes_by_itself": False,
     }
     monkeypatch.setattr(library, "open_incidents", lambda *_: [row])
-    resolve.resolve(of(shared), None, None, None, None, None, None, as_json=False)
+    resolve.resolve(of(shared), None, None, None, None, None, None, None, as_json=False)
     assert shown.getvalue().count(ODD) == 6, "and the line to type"
+
+
+def test_resolve_names_the_mirror_where_there_are_two(
+    shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = {"flow": "a->b", "topic": "t", "partition": 3, "first_offset": None, "detail": "d"}
+    row = {**place, "kind": "target_refused", "choices": {"stop": "s"}, "target_topic": "a.t"}
+    row |= {"closes_by_itself": False}
+    for option, told in (("", False), (" --target-topic a.t", True)):
+        one = {**row, "decide_by": f"mirrorlake resolve --topic t{option}"}
+        monkeypatch.setattr(library, "open_incidents", lambda *_, one=one: [one])
+        resolve.resolve(of(shared), None, None, None, None, None, None, None, as_json=False)
+        assert ("a.t: d" in shown.getvalue()) is told
 
 
 def test_resolve_says_what_decides_and_what_then(
@@ -187,14 +200,14 @@ def test_resolve_says_what_decides_and_what_then(
     monkeypatch.setattr(library, "open_incidents", lambda *_: [row])
     said: list[str] = []
     monkeypatch.setattr(type(shared), "say", lambda _shared, line: said.append(line))
-    resolve.resolve(of(shared), None, None, None, None, None, None, as_json=False)
+    resolve.resolve(of(shared), None, None, None, None, None, None, None, as_json=False)
     line = f"mirrorlake -c {shared.config} resolve --topic t"
     assert said == [f"decide the first of these by: {line} --choice retry (or skip)"]
     passing = {**row, "kind": "landing_failed", "closes_by_itself": True, "helps": "it passes"}
     for rows in ([passing, row], [passing]):
         said.clear()
         monkeypatch.setattr(library, "open_incidents", lambda *_, rows=rows: rows)
-        resolve.resolve(of(shared), None, None, None, None, None, None, as_json=False)
+        resolve.resolve(of(shared), None, None, None, None, None, None, None, as_json=False)
         closes = "landing_failed: it passes"
         decided = f"decide the first of the others by: {line} --choice retry (or skip)"
         assert said == [closes, *([decided] if row in rows else [])]

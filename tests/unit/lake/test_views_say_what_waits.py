@@ -68,6 +68,7 @@ def test_a_topic_that_an_operator_stopped_is_so_until_it_is_made_again(
     assert [row["state"] for row in lake.ask_table("partition_status")] == [state]
 
 
+@pytest.mark.parametrize("decided", [{}, {"resolved_at": ago(5), "resolution": "stop"}])
 @pytest.mark.parametrize(
     ("mirror", "state"),
     [
@@ -77,14 +78,13 @@ def test_a_topic_that_an_operator_stopped_is_so_until_it_is_made_again(
         ({"target_topic": "orders", "target_generation": 0}, "at the end"),
     ],
 )
-def test_a_partition_is_stopped_by_what_was_chosen_of_its_mirror_of_now(
-    tmp_path: Path, mirror: dict[str, object], state: str
+def test_a_partition_is_stopped_by_what_waits_or_was_chosen_of_its_mirror_of_now(
+    tmp_path: Path, mirror: dict[str, object], state: str, decided: dict[str, object]
 ) -> None:
     """The topic was made again at the target, or the flow had another policy then."""
     lake = a_lake(tmp_path)
     append(lake, "positions", [sample(5, 100, 100)])
-    decided = {"resolved_at": ago(5), "resolution": "stop", **mirror}
-    incident(lake, "target_refused", topic="orders", partition=0, **decided)
+    incident(lake, "target_refused", topic="orders", partition=0, **decided, **mirror)
     row = {"flow": FLOW, "topic": "orders", "target_topic": "east.orders", "topic_id": "x"}
     row |= {"started_at": ago(90), "begins": "stage"}
     generations = [{**row, "target_generation": number} for number in (0, 1)]
@@ -92,9 +92,14 @@ def test_a_partition_is_stopped_by_what_was_chosen_of_its_mirror_of_now(
     assert [row["state"] for row in lake.ask_table("partition_status")] == [state]
 
 
-@pytest.mark.parametrize("kind", ["acls_left", "control_configs"])
-def test_what_stops_nothing_stops_no_partition(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "partition"),
+    [("acls_left", None), ("control_configs", None), ("content_differs", 0), ("landing_gap", 0)],
+)
+def test_what_stops_nothing_stops_no_partition(
+    tmp_path: Path, kind: str, partition: int | None
+) -> None:
     lake = a_lake(tmp_path)
     append(lake, "positions", [sample(5, 100, 100)])
-    incident(lake, kind, topic="orders")
+    incident(lake, kind, topic="orders", partition=partition)
     assert [row["state"] for row in lake.ask_table("partition_status")] == ["at the end"]

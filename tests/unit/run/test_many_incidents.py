@@ -229,7 +229,12 @@ def test_a_check_beside_a_refusal_loses_sight_of_none(lake: Lake) -> None:
             stopped.check(None)
             super().report(incidents)
 
-    targets = SimpleNamespace(check=lambda: None, closed=dict, remote_topic=str)
+    targets = SimpleNamespace(
+        check=lambda: None,
+        closed=dict,
+        remote_topic=str,
+        mirror=lambda _topic: LivingMirror(None, 0),
+    )
     stopped = StoppedPartitions(
         "east->west",
         lake,

@@ -26,6 +26,8 @@ REFUSED = {"flow": "east->west", "kind": "target_refused", "topic": "orders", "p
         (Wanted(topic="orders", partition=2), REFUSED, True),
         (Wanted(topic="orders", partition=1), REFUSED, False),
         (Wanted(kind="target_refused"), REMADE, False),
+        (Wanted(target_topic="east.orders"), {**REFUSED, "target_topic": "east.orders"}, True),
+        (Wanted(target_topic="orders"), {**REFUSED, "target_topic": "east.orders"}, False),
     ],
 )
 def test_which_incidents_are_meant(
@@ -57,3 +59,12 @@ def test_an_incident_has_the_command_that_decides_it() -> None:
     wanted = "mirrorlake resolve --flow 'a->b' --topic t --partition 3 --kind target_refused"
     assert incident["decide_by"] == wanted and "skip" in incident["choices"]
     assert incident["helps"] == f"decide by: {wanted.removesuffix(' --kind target_refused')}"
+
+
+def test_where_a_topic_had_two_mirrors_the_command_names_one() -> None:
+    row = {"flow": "a->b", "kind": "target_refused", "topic": "t", "partition": 3, "at": 1}
+    rows = [{**row, "target_topic": name} for name in ("a.t", "t", None)]
+    rows.append({**row, "topic": "u", "target_topic": "a.u"})
+    reader = cast(Reader, SimpleNamespace(table_rows=lambda _name: rows))
+    named = [one["decide_by"].rpartition(" --")[2] for one in open_incidents(reader, Wanted())]
+    assert named == ["target-topic a.t", "target-topic t", *["kind target_refused"] * 2]

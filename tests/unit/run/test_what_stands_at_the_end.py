@@ -10,7 +10,7 @@ import pytest
 from mirrorlake.config.topology import load_topology
 from mirrorlake.control import denied_topics, topic_sync
 from mirrorlake.control.topic_sync import TargetTopics
-from mirrorlake.errors import TargetRefused, TopicRefused
+from mirrorlake.errors import InputError, TargetRefused, TopicRefused
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
@@ -25,7 +25,7 @@ from tests.support.lake_rows import FLOW, no_session, opened, write_file
 
 FIRST, SECOND = ("orders", 0), ("orders", 1)
 NONE, BEFORE = LivingMirror(None, None), LivingMirror("orders", 0)
-NOW = LivingMirror("east.orders", 0)
+NOW, OTHER_GENERATION = LivingMirror("east.orders", 0), LivingMirror("east.orders", 1)
 REFUSED = TargetRefused("lines is refused", topic="lines")
 
 
@@ -132,19 +132,54 @@ def test_a_later_record_that_is_refused_stands_when_the_one_before_is_over(tmp_p
     assert bench.ends_with is None and bench.open_ones == []
 
 
-def test_what_waits_of_another_mirror_takes_nothing_with_it(tmp_path: Path) -> None:
-    """As of one that the flow had under another policy, or before it was made again."""
+@pytest.mark.parametrize(("before", "waits"), [(BEFORE, True), (OTHER_GENERATION, False)])
+def test_what_waits_of_another_mirror_takes_nothing_with_it(
+    tmp_path: Path, before: LivingMirror, waits: bool
+) -> None:
+    """What one refused that the flow had under another policy is not over with what it has now: it
+    was closed. Where the topic was made again since, nothing comes back to it."""
     bench = Bench(tmp_path, ())
-    bench.refused(FIRST, mirror=BEFORE)
+    bench.refused(FIRST, mirror=before)
     bench.begin()
     bench.refused(FIRST, offset=9, mirror=NOW)
     bench.stopped.check(at(p0=9))
     assert bench.ends_with == "orders-0 is refused"
-    assert bench.open_ones == [(0, 9, "east.orders")] and bench.restarts == 0
+    assert bench.open_ones == [(0, 5, "orders")] * waits + [(0, 9, "east.orders")]
+    assert bench.restarts == 0
+
+
+def test_a_decision_is_about_one_mirror(tmp_path: Path) -> None:
+    """One about all that was listed decided for the earlier mirror, too; and the flow did not go by
+    it while anything of that one waited."""
+    bench = Bench(tmp_path, ())
+    bench.refused(FIRST, mirror=BEFORE)
+    bench.begin()
+    bench.refused(FIRST, mirror=NOW)
+    bench.decided(0, "park")
+    assert bench.open_ones == [(0, 5, "orders")]
+    incidents = bench.deployment.event_log.incidents
+    assert incidents.decided(FLOW, lambda _: BEFORE).parked == {}
+    assert incidents.decided(FLOW, lambda _: NOW).parked.keys() == {PartitionGeneration(*FIRST, 0)}
+    bench.stopped.check(at(p0=5))
+    assert bench.restarts == 1
+    resolve(bench.deployment, Wanted(target_topic="orders"), "skip")
+    assert bench.open_ones == []
+
+
+def test_a_decision_about_several_mirrors_of_which_none_is_the_one_of_now_names_one(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, ())
+    for mirror in (BEFORE, LivingMirror("copy.orders", 0)):
+        bench.refused(FIRST, mirror=mirror)
+        bench.begin()
+    with pytest.raises(InputError, match="one of copy.orders, orders by --target-topic"):
+        bench.decided(0, "skip")
+    assert len(bench.open_ones) == 2
 
 
 @pytest.mark.parametrize("how", ["taken", "parked", "decided"])
-@pytest.mark.parametrize("before", [BEFORE, LivingMirror("east.orders", 1)])
+@pytest.mark.parametrize("before", [BEFORE, OTHER_GENERATION])
 def test_what_was_stopped_of_another_mirror_stays_stopped(
     tmp_path: Path, how: str, before: LivingMirror
 ) -> None:
@@ -164,7 +199,7 @@ def test_what_was_stopped_of_another_mirror_stays_stopped(
     assert bench.stopped_in(NOW) == frozenset()
 
 
-@pytest.mark.parametrize("before", [BEFORE, LivingMirror("east.orders", 1)])
+@pytest.mark.parametrize("before", [BEFORE, OTHER_GENERATION])
 def test_what_waits_of_another_mirror_is_not_parked(tmp_path: Path, before: LivingMirror) -> None:
     """The flow would go on behind it in that mirror, too, and no operator had chosen so."""
     bench = Bench(tmp_path, ())

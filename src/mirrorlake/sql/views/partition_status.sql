@@ -1,8 +1,8 @@
 -- One row per partition of a flow: where it stands, how much was produced of it as far back as `latency` is kept
 -- (`maintain.history_days`), the rates of the last minute, and the latencies in ms of the ten minutes that ended with its
 -- newest batch. A partition that is gone from the source keeps its totals, without a sample; one that never had a record
--- has a sample without totals. It is stopped where an incident of its own is open, or one by which its topic waits, and where
--- an operator chose so of the mirror that it has now.
+-- has a sample without totals. It is stopped where an incident by which it waits, or its topic, is open, or an operator chose
+-- so: of the mirror that it has now.
 CREATE OR REPLACE VIEW partition_status AS
 WITH produced AS (
   SELECT flow, topic, partition, batch_id, record_count, byte_count, produced_at,
@@ -55,12 +55,13 @@ stopped AS (
   FROM incidents LEFT JOIN replication_lag AS lag
     ON lag.flow = incidents.flow AND lag.topic = incidents.topic AND lag.partition = incidents.partition
   WHERE incidents.topic IS NOT NULL AND incidents.partition IS NOT NULL
-    AND (incidents.resolved_at IS NULL OR incidents.resolution = 'stop'
-      AND coalesce(incidents.target_topic = lag.target_topic, true) AND NOT EXISTS (
+    AND kind NOT IN ('content_differs', 'landing_gap')
+    AND coalesce(incidents.target_topic = lag.target_topic, true) AND NOT EXISTS (
     SELECT 1 FROM target_generations AS target
     WHERE target.flow = incidents.flow AND target.topic = incidents.topic
       AND target.target_topic = coalesce(incidents.target_topic, target.target_topic)
-      AND target.target_generation > incidents.target_generation) AND NOT EXISTS (
+      AND target.target_generation > incidents.target_generation)
+    AND (incidents.resolved_at IS NULL OR incidents.resolution = 'stop' AND NOT EXISTS (
     SELECT 1 FROM generations
     WHERE source_cluster = split(incidents.flow, '->')[0] AND generations.topic = incidents.topic
       AND (generations.partition IS NULL OR generations.partition = incidents.partition)
