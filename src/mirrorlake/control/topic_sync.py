@@ -74,7 +74,7 @@ class TargetTopics:
         self._target: ClusterAdmin = connections.admin(flow.target)
         self._event_log = event_log
         self.left_out = dict(sorted((left_out or {}).items()))
-        self._unmade = UnmadeTopics(flow.name, event_log.incidents)
+        self._unmade = UnmadeTopics(flow.name, event_log.incidents, self.selection.selects)
         self._denied = DeniedTopics(
             flow.name, event_log.incidents, lambda names: topic_rights(self._target.client, names)
         )

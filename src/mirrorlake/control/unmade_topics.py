@@ -1,7 +1,7 @@
 """Topics that a flow goes on without: the target would not make or grow them, or they must not be
 mirrored."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from mirrorlake.control.topic_plan import TopicPlan, refusals
 from mirrorlake.errors import ReplicationError, TargetRefused
@@ -14,13 +14,15 @@ class UnmadeTopics:
     """The unmade topics of one flow, each reported once. `topics` are source topics that the target
     refused, with its answer; each refresh tries them again, also those that the source has no
     more. `caught_up` is whether the flow has come to the end of the stage: it has tried then all
-    that an earlier process may have reported, except for topics that it does not need any more."""
+    that an earlier process may have reported, except for topics that it does not need any more.
+    `selects` says whether the flow mirrors a topic."""
 
-    def __init__(self, flow: str, incidents: Incidents) -> None:
+    def __init__(self, flow: str, incidents: Incidents, selects: Callable[[str], bool]) -> None:
         self.topics: dict[str, TargetRefused] = {}
         self.caught_up = False
         self._flow = flow
-        self._incidents = incidents
+        self._incidents, self._selects = incidents, selects
+        self._begins = True  # an earlier process may have had another selection
         self._still: set[str] | None = None  # None until the first refresh
         #: Other topics may have open incidents of an earlier process, until these are `_looked_at`.
         self._tried: set[str] = set()
@@ -55,9 +57,16 @@ class UnmadeTopics:
             self._looked_at = True
 
     def _close(self, over: Collection[str]) -> None:
-        if over:
-            about = (self._flow, _KIND)
-            self._incidents.close(lambda key: key[:2] == about and key.topic in over)
+        """Close incidents about topics, and first those about topics that are not selected now."""
+        if over or self._begins:
+            about, begins = (self._flow, _KIND), self._begins
+            self._incidents.close(
+                lambda key: (
+                    key[:2] == about
+                    and (key.topic in over or begins and not self._selects(key.topic or ""))
+                )
+            )
+            self._begins = False
 
     def add(self, refused: Mapping[str, TargetRefused], made: Collection[str] = ()) -> None:
         """Add refusals since the last refresh; topics that were `made` are refused no more."""

@@ -134,7 +134,7 @@ def unmade(size: int) -> Callable[[], object]:
     incidents: Any = SimpleNamespace(
         open_all=lambda *_: None, close=lambda *_: None, close_except=lambda *_: None
     )
-    topics = UnmadeTopics(FLOW, incidents)
+    topics = UnmadeTopics(FLOW, incidents, lambda _: True)
     errors = {topic: TargetRefused("no", topic=topic, reason="R") for topic in names(size)}
     return lambda: (topics.add(errors), topics.replace({}, ()))
 

@@ -1,6 +1,7 @@
 """What is told of topics that cannot be mirrored holds as long as they cannot."""
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def refreshed(unmade: UnmadeTopics, *plans: TopicPlan) -> list[TopicPlan]:
 
 
 def test_a_topic_is_told_of_until_it_can_be_mirrored_and_again(incidents: Incidents) -> None:
-    unmade = UnmadeTopics(FLOW, incidents)
+    unmade = UnmadeTopics(FLOW, incidents, lambda _: True)
     assert refreshed(unmade, PLAN) == [PLAN]
     assert refreshed(unmade, PLAN) == [], "once"
     assert incidents.open_kinds(FLOW) == {"topic_refused"}
@@ -56,7 +57,7 @@ def test_a_topic_of_which_the_lake_took_no_news_is_told_of_by_the_next_refresh(
 ) -> None:
     """Else it would not be mirrored, and no operator would know, for as long as the process
     lasts."""
-    unmade = UnmadeTopics(FLOW, incidents)
+    unmade = UnmadeTopics(FLOW, incidents, lambda _: True)
 
     def full(_flow: str, _kind: str, errors: list[object]) -> None:
         if errors:
@@ -166,6 +167,18 @@ def test_what_an_earlier_process_was_refused_is_over_where_nothing_needs_it(
     refused_before(side)
     side.topics.caught_up()
     side.topics.flow_ends() if ends else side.refresh(False)
+    assert side.told == [CAME_THROUGH]
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_what_is_not_selected_any_more_is_over_at_once(side: Side, silent: bool) -> None:
+    """It stayed open until the flow had come to the end of the stage."""
+    refused_before(side)
+    settings = side.flow.settings.model_copy(update={"topics": ("lines",)})
+    side.flow = replace(side.flow, settings=settings)
+    side.topics = side.process()
+    side.source.refusal = AWAY if silent else None
+    side.refresh(True)
     assert side.told == [CAME_THROUGH]
 
 
