@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import NamedTuple
 
 from mirrorlake.config.precedence import leading_opposite
@@ -20,8 +21,11 @@ from mirrorlake.kafka.admin_configs import Described, alter_topic_configs, descr
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicConfigs
 from mirrorlake.lake.changes import Change, ChangeLog, PendingChanges
+from mirrorlake.landing.generations import SinceLanded
 
 logger = logging.getLogger(__name__)
+
+_SAME = SinceLanded(set(), set())
 
 
 class _Compared(NamedTuple):
@@ -42,12 +46,12 @@ class ConfigSync:
         remote_topic: Callable[[str], str | None],
         on_read: Callable[[Mapping[str, TopicConfigs]], object] = lambda configs: None,
         waiting: Callable[[], Set[str]] = frozenset,
-        made_again: Callable[[Set[str]], Set[str]] = lambda topics: frozenset(),
+        since_landed: Callable[[Set[str]], SinceLanded] = lambda topics: _SAME,
     ) -> None:
         """Prepare. `remote_topic` gives the target topic of a source topic, None if it cannot have
         one. `on_read` gets the configs that the source reports, each time. `waiting` gives the
-        topics that wait for a decision, whose mirrors stay unchanged; `made_again` gives those of
-        some source topics that are about to wait."""
+        topics that wait for a decision, whose mirrors stay unchanged; `since_landed` gives those of
+        some source topics that are about to wait, and those of which that is not known."""
         settings = flow.settings
         self.flow = flow
         self._selection = flow.selection
@@ -58,7 +62,7 @@ class ConfigSync:
         self._pending = PendingChanges(log, flow.name)
         self._remote_topic = remote_topic
         self._on_read = on_read
-        self._waiting, self._made_again = waiting, made_again
+        self._waiting, self._since_landed = waiting, since_landed
         self._refusals = RefusedChanges()
         #: Why configs are not as at the source, for each that `sync` could not make so.
         self.undone: Sequence[str] = ()
@@ -98,7 +102,15 @@ class ConfigSync:
 
     def plan(self) -> list[ConfigChange]:
         """What would change now, or be refused, on topics that both sides have."""
-        return self._compare().changes
+        changes = self._compare().changes
+        now = self._since_landed({change.topic for change in changes}) if changes else _SAME
+        return [
+            replace(change, refusal=self._unknown(change.topic))
+            if change.topic in now.unknown
+            else change
+            for change in changes
+            if change.topic not in now.made_again
+        ]
 
     def sync(self) -> list[Change]:
         """Change what differs, and nothing else; return the rows written to `changes`.
@@ -108,20 +120,17 @@ class ConfigSync:
         """
         began = time.monotonic()
         compared = self._compare()
-        differing = {_key(change) for change in compared.changes}
-        unreported = {row.resource for row in compared.refused}
-        self._refusals.keep(differing | unreported)
         due = [change for change in compared.changes if not self._refusals.waits(_key(change))]
-        if due:  # after the source was read: a topic made again since then is not known yet
-            anew = self._made_again({change.topic for change in due})
-            due = [change for change in due if change.topic not in anew]
+        due, unknown = self._of_same_topics(due)
+        refused = [*compared.refused, *unknown]
+        differing = {_key(change) for change in compared.changes}
+        unreported = {row.resource for row in refused}
+        self._refusals.keep(differing | unreported)
         errors: dict[ConfigChange, str | None] = {change: self._objection(change) for change in due}
         errors.update(
             alter_topic_configs(self._target, [change for change in due if errors[change] is None])
         )
-        rows = [
-            row for row in compared.refused if self._refusals.is_news(row.resource, row.error or "")
-        ]
+        rows = [row for row in refused if self._refusals.is_news(row.resource, row.error or "")]
         for change, error in errors.items():
             if error is None:
                 self._contests.made(_key(change))
@@ -132,6 +141,28 @@ class ConfigSync:
         self._log_and_record(rows)
         self.compared_at = began  # one that failed in between is done anew
         return rows
+
+    def _of_same_topics(
+        self, changes: Sequence[ConfigChange]
+    ) -> tuple[list[ConfigChange], list[Change]]:
+        """The changes of topics that are the landed ones still, and a row for each mirror of one of
+        which the source does not say that. Asked after the configs: a topic that is made again in
+        between is not known yet."""
+        now = self._since_landed({change.topic for change in changes}) if changes else _SAME
+        names = {change.target_topic: change.topic for change in changes}
+        rows = [
+            Change("config", name, outcome="refused", error=self._unknown(topic))
+            for name, topic in sorted(names.items())
+            if topic in now.unknown
+        ]
+        others = now.made_again | now.unknown
+        return [change for change in changes if change.topic not in others], rows
+
+    def _unknown(self, topic: str) -> str:
+        return (
+            f"cluster {self.flow.source} does not say whether topic {topic} is the one that was "
+            "mirrored: the configs of its mirror stay until it does"
+        )
 
     def _objection(self, change: ConfigChange) -> str | None:
         """Why a change is not even sent, None if it is."""

@@ -27,7 +27,7 @@ from mirrorlake.kafka.values import TopicConfigs, TopicInfo
 from mirrorlake.lake.changes import PendingChanges
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.targets import LivingMirror
-from mirrorlake.landing.generations import since_landed
+from mirrorlake.landing.generations import SinceLanded, since_landed
 from mirrorlake.landing.source_states import note_configs
 from mirrorlake.naming.policy import check_topic_name
 from mirrorlake.produce.batch import PartitionPlan
@@ -60,7 +60,7 @@ class TargetTopics:
             self.remote_topic,
             on_read=self._note_configs,
             waiting=self._waiting,
-            made_again=self._made_again,
+            since_landed=self._since_landed,
         )
         self.acls = AclSync(
             flow,
@@ -134,10 +134,9 @@ class TargetTopics:
             made_again = self._event_log.incidents.other_logs(self.flow.name).topics
             return self.generations.stopped | self.generations.waiting.keys() | made_again
 
-    def _made_again(self, topics: Set[str]) -> set[str]:
-        """Which of these source topics were made again since they were landed."""
-        source = self._connections.admin(self.flow.source)
-        return since_landed(self._lake.now, source, topics).made_again
+    def _since_landed(self, topics: Set[str]) -> SinceLanded:
+        """Which of these source topics were made again since they were landed, or may have been."""
+        return since_landed(self._lake.now, self._connections.admin(self.flow.source), topics)
 
     def decided(self) -> frozenset[str]:
         """Source topics about which an operator has decided, and whose generation can begin."""

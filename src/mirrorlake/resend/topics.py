@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from mirrorlake.config.topology import Topology
 from mirrorlake.control.config_plan import ALWAYS
-from mirrorlake.errors import InputError
+from mirrorlake.errors import ClusterUnreachable, InputError
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_configs import Described, describe_topic_configs
 from mirrorlake.kafka.retention import keeps_from, stamped_by_brokers
@@ -139,8 +139,14 @@ def ends_of_topics(admin: ClusterAdmin, topics: Mapping[str, int]) -> dict[str, 
 def made_again(admin: ClusterAdmin, parts: Iterable[ResentTopic]) -> set[str]:
     """The target topics of a resend's parts that are gone, or were made again since it began: the
     sent records are gone with them. A topic whose id was not known then counts only if it is gone.
-    Raises ClusterUnreachable."""
+    Raises ClusterUnreachable, also where the cluster does not describe one."""
     noted = {part.target_topic: part.topic_id for part in parts}
     there, missing = admin.identities(sorted(noted))
+    if unknown := sorted(noted.keys() - there.keys() - missing):
+        raise ClusterUnreachable(
+            f"cluster {admin.alias} does not say whether topic {unknown[0]} is the one that was "
+            "sent to; give the same command again once it does",
+            alias=admin.alias,
+        )
     others = {name for name, topic in there.items() if noted[name] not in ("", topic.topic_id)}
     return others | missing

@@ -44,8 +44,9 @@ def note_starts_known(
 def note_first_start(deployment: Deployment, flow: ResolvedFlow) -> None:
     """Note the first offsets of one flow, unless it has started before.
 
-    Raises ClusterUnusable, or ReplicationError if a partition's leader does not answer: a flow that
-    began without a known offset would mirror too much, or lose what comes meanwhile.
+    Raises ClusterUnusable, or ReplicationError if a partition's leader does not answer, or a topic
+    is not described: a flow that began without a known offset would mirror too much, or lose what
+    comes meanwhile.
     """
     lake = deployment.lake
     if has_started(lake.now, flow.name):
@@ -58,9 +59,9 @@ def note_first_start(deployment: Deployment, flow: ResolvedFlow) -> None:
         # Topic ids are asked for before the offsets: the offsets of a topic that is made again
         # before landing notes it would otherwise cut off the start of the new one.
         selected = _selected(source, flow)
-        there, _ = source.identities(sorted(selected.keys() - generations.topics.keys()))
+        ids = source.topic_ids(sorted(selected.keys() - generations.topics.keys()))
         firsts = _firsts(source, flow, selected)
-        begun = {name: TopicGeneration(0, found.topic_id) for name, found in there.items()}
+        begun = {name: TopicGeneration(0, topic_id) for name, topic_id in ids.items()}
         if begun:
             begin_generations(lake, flow.source, begun)
         starts = {

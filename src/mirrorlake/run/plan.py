@@ -22,7 +22,7 @@ from mirrorlake.lake.changes import ChangeLog, MemoryLog
 from mirrorlake.lake.other_logs import other_logs
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.targets import closed_topics, living_targets
-from mirrorlake.landing.generations import since_landed
+from mirrorlake.landing.generations import SinceLanded, since_landed
 from mirrorlake.mm2.mirror_topics import Heartbeats
 from mirrorlake.produce.codecs import Codecs
 from mirrorlake.run.flow_spec import producer_settings
@@ -104,13 +104,15 @@ def make_plan(
 
 class _Held(NamedTuple):
     """What the target topics of a flow hold already, by source topic; the problems with that; the
-    target topics that the flow has written to, by source topic; and the source topics that wait for
-    a decision, or were stopped, because one side was made again: their configs stay."""
+    target topics that the flow has written to, by source topic; the source topics that wait for a
+    decision, or were stopped, because one side was made again; and those that are about to wait, or
+    may be: their configs stay."""
 
     topics: Mapping[str, Holding] = {}
     problems: Sequence[Problem] = ()
     mirrored: Mapping[str, str] = {}
     waiting: frozenset[str] = frozenset()
+    since_landed: SinceLanded = SinceLanded(set(), set())
 
 
 def _held(preflight: Preflight, flow: ResolvedFlow, lake: Reader | None) -> _Held:
@@ -120,19 +122,16 @@ def _held(preflight: Preflight, flow: ResolvedFlow, lake: Reader | None) -> _Hel
     maker = other_maker(preflight.connections, flow)
     ours = {target.target_topic for target in known.values() if target.lives}
     held = holdings(preflight.connections, flow, ours, maker)
-    waiting = (
-        set()
-        if lake is None
-        else other_logs(lake, flow.name).topics
-        | closed_topics(lake, flow.name, known)
-        | since_landed(lake, preflight.connections.admin(flow.source), known.keys()).made_again
-    )
-    return _Held(
+    found = _Held(
         {holding.topic: holding for holding in held},
         list(holding_problems(flow, held, maker)),
         mirrored={topic: target.target_topic for topic, target in known.items()},
-        waiting=frozenset(waiting),
     )
+    if lake is None:
+        return found
+    waiting = other_logs(lake, flow.name).topics | closed_topics(lake, flow.name, known)
+    now = since_landed(lake, preflight.connections.admin(flow.source), known.keys())
+    return found._replace(waiting=waiting, since_landed=now)
 
 
 def _flow(
@@ -180,7 +179,14 @@ def _differences(
     left_out = {**taken, **preflight.left_out.get(flow.name, {})}
     plans = compare_topics(flow, connections, left_out, there)
     names = {plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"}
-    configs = ConfigSync(flow, connections, MemoryLog(), names.get, waiting=lambda: held.waiting)
+    configs = ConfigSync(
+        flow,
+        connections,
+        MemoryLog(),
+        names.get,
+        waiting=lambda: held.waiting,
+        since_landed=lambda _: held.since_landed,
+    )
     created = {plan.topic: plan.factor for plan in plans if plan.action == "create"}
     keeps_configs = settings.sync_topic_configs_enabled
     given: Mapping[str, Mapping[str, str]] = dict.fromkeys(created, ALWAYS)

@@ -82,6 +82,17 @@ def test_it_does_not_go_on_without_it(
         made.check_can_go_on(begun)
 
 
+def test_nor_where_the_target_does_not_say_which_topic_it_has(
+    begun: Resend, made: Steps, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No answer counted as the same one."""
+    asked = cluster._identities
+    not_w = lambda names: asked([name for name in names if name != "w"])  # noqa: E731
+    monkeypatch.setattr(cluster, "_identities", not_w)
+    with pytest.raises(ClusterUnreachable, match="does not say whether topic w is the one"):
+        made.check_can_go_on(begun)
+
+
 def test_nor_where_the_target_has_lost_what_it_had_acknowledged(
     begun: Resend,
     made: Steps,

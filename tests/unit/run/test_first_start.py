@@ -11,6 +11,7 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.starts import has_started
 from mirrorlake.landing.generations import generations_of
 from mirrorlake.landing.source_comparison import recreated
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -47,6 +48,19 @@ def test_where_a_flow_begins(tmp_path: Path, start: str, firsts: list[int]) -> N
     # since then was never mirrored.
     with pytest.raises(ReplicationError, match=f"cannot begin at {start[:4]}.* does not say where"):
         _firsts(source, flow, {"orders": 2})
+
+
+def test_it_does_not_begin_where_the_source_does_not_say_which_topic_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The offset would be taken for one of whichever topic of the name is landed."""
+    source: Any = Source()
+    lake, topology = opened(no_session, write_file(tmp_path, flows={FLOW: {"start": "latest"}}))
+    deployment = Deployment.opened(lake, Connections(topology, {"east": source}))
+    monkeypatch.setattr(source, "_identities", lambda _: ({}, frozenset(), {"orders": "an error"}))
+    with pytest.raises(ReplicationError, match="orders is not described by cluster east: an error"):
+        note_first_start(deployment, topology.flow(FLOW))
+    assert not has_started(lake.now, FLOW)
 
 
 @pytest.mark.parametrize("start", ["latest", "earliest"])
