@@ -1,7 +1,7 @@
 """A snapshot of a process: what threads reported, their states, and its flows' settings. Pure."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from copy import copy
 from dataclasses import dataclass, field
 
@@ -43,7 +43,7 @@ class PartitionSample:
 @dataclass
 class FlowFacts:
     """The reports of one flow. Topics are the source's. `sampled_at` and `heartbeat_at` are seconds
-    since 1970, None before the first one. `silent` counts the partitions that the source did not
+    since 1970, None before the first one. `silent` are the partitions that the source did not
     answer about at the last sample; `samples` has the last ones that it did answer."""
 
     produced: dict[TopicAndPartition, Volume] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class FlowFacts:
     batches: dict[str, int] = field(default_factory=Counter)
     samples: dict[TopicAndPartition, PartitionSample] = field(default_factory=dict)
     sampled_at: float | None = None
-    silent: int = 0
+    silent: Set[TopicAndPartition] = frozenset()
     heartbeat_at: float | None = None
     transactions: int = 0
     aborts: int = 0
@@ -64,13 +64,13 @@ class FlowFacts:
 
     @property
     def has_nothing_to_do(self) -> bool:
-        """Whether all records that the source had at the last sample are at the target; what it did
-        not answer about is not known."""
-        return (
-            self.sampled_at is not None
-            and not self.silent
-            and not any(sample.lag_records for sample in self.samples.values())
-        )
+        """Whether all records that the source had at the last sample are at the target, in each
+        partition that it answered about: one without a leader has an incident of its own. Where it
+        answered about none, nothing is known."""
+        answered = self.samples.keys() - self.silent
+        if self.sampled_at is None or self.silent and not answered:
+            return False
+        return not any(self.samples[key].lag_records for key in answered)
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def waits(facts: Facts) -> list[str]:
         if ended:
             sentences.append(f"{ended[0]} has stopped; mirrorlake status says why")
         elif not known.batches and not known.has_nothing_to_do:
-            why = f", and its source does not answer about {known.silent:,} partitions"
+            why = f", and its source does not answer about {len(known.silent):,} partitions"
             sentence = f"flow {flow.name} has not produced anything yet"
             sentences.append(sentence + why if known.silent else sentence)
     return sentences

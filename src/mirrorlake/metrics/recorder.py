@@ -106,7 +106,7 @@ class Recorder(LakeMeter):
         age = now - (flow.sampled_at or now)
         last = {key: _older(flow.samples[key], age) for key in lag.silent if key in flow.samples}
         flow.samples = {**last, **{key: _sample(row) for key, row in lag.rows.items()}}
-        flow.sampled_at, flow.silent = now, len(lag.silent)
+        flow.sampled_at, flow.silent = now, lag.silent
 
 
 def _rows(result: pa.Table) -> list[dict[str, Any]]:

@@ -115,7 +115,7 @@ def test_a_partition_without_an_answer_keeps_its_sample_and_its_lag_goes_on() ->
     for clock[0] in (1010.0, 1020.0):
         recorder.sampled("f", away)
     flow = recorder.facts().flows["f"]
-    assert (flow.samples.keys(), flow.silent) == ({("orders", 0)}, 2)
+    assert (flow.samples.keys(), flow.silent) == ({("orders", 0)}, away.silent)
     sample = flow.samples["orders", 0]
     assert (sample.lag_records, sample.lag_seconds) == (2, 21.5)
     recorder.sampled("f", FlowLag(0, 0.0))
@@ -136,6 +136,22 @@ def test_what_did_not_answer_is_no_sign_that_there_is_nothing_to_do() -> None:
     recorder.batch("f", report(row("orders", 3)))
     recorder.sampled("f", FlowLag(0, 0.0, silent=frozenset({("orders", 0)})))
     assert why() == [], "it works"
+
+
+def test_a_partition_without_a_leader_does_not_keep_a_flow_from_being_ready() -> None:
+    """It has an incident of its own, and a pod that is never ready stops each rollout."""
+    recorder = Recorder(lambda: 1000.0)
+
+    def ready(lag: FlowLag) -> bool:
+        recorder.sampled("f", lag)
+        return not waits(replace(recorder.facts(), in_force=(FlowInForce("f"),)))
+
+    away = frozenset({("orders", 1)})
+    assert ready(replace(sampled(5, 0), silent=away))
+    assert not ready(replace(sampled(5, 2), silent=away)), "what waits in the others"
+    others = {("orders", 1): sampled(5, 0).rows["orders", 0]}
+    assert ready(FlowLag(0, 0.0, others, silent=frozenset({("orders", 0)}))), "its own waits"
+    assert not ready(FlowLag(0, 0.0, silent=frozenset({("orders", 0), *away}))), "all are away"
 
 
 def test_a_report_that_cannot_be_counted_fails_nobody(caplog: pytest.LogCaptureFixture) -> None:
