@@ -65,9 +65,9 @@ class Scene:
         rows = [{**parked_row(offset, ago(60)), **of_topic} for offset in offsets]
         self.lake.append("parked", rows_of("parked", rows))
 
-    def lose(self, topic: str, **decided: object) -> None:
-        """Its target topic is gone; perhaps that is decided."""
-        target = {"flow": FLOW, "topic": topic, "target_topic": f"east.{topic}"}
+    def lose(self, topic: str, name: str | None = None, **decided: object) -> None:
+        """Its target topic, of this name, is gone; perhaps that is decided."""
+        target = {"flow": FLOW, "topic": topic, "target_topic": name or f"east.{topic}"}
         began = {"topic_id": "id", "begins": "stage", "began": [0], "started_at": ago(90)}
         generations = [{**target, **began, "target_generation": 0}]
         self.lake.append("target_generations", rows_of("target_generations", generations))
@@ -126,6 +126,15 @@ def test_what_a_decision_has_stopped_waits_for_none(scene: Scene) -> None:
     assert not answer.complete and warning.startswith("orders: 2 records stay parked, since topic")
     assert warning.endswith("its mirroring was stopped by a decision: nothing sends them")
     assert scene.waiting == [("orders", 0), ("orders", 1)]
+
+
+def test_what_was_decided_about_another_mirror_is_not_decided_of_this_one(scene: Scene) -> None:
+    """The flow had another policy then, and the first generation of either is number 0."""
+    scene.park("orders", 0, 1)
+    scene.lose("orders", "copy.orders", resolution="stop", resolved_at=ago(20))
+    scene.lose("orders")
+    (warning,) = scene.replay().warnings
+    assert warning.endswith("until that is decided (mirrorlake resolve), and then goes on")
 
 
 def test_a_topic_that_the_lake_does_not_have_is_refused(scene: Scene) -> None:
