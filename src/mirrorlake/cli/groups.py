@@ -188,8 +188,8 @@ def _show_divergence(shared: Context, lost: dict[str, Any]) -> None:
     print_table(shared.out, "topic", "first", "last", "records", "where", rows=rows)
     if lost["sampled_at"] is None:
         shared.say(
-            "the flow was never sampled, as where its first run was killed: what its source has, "
-            "and the lake has not, is not known"
+            "the flow was never sampled, as where its first run was killed, or it selects no "
+            "topic: what its source has, and the lake has not, is not known"
         )
     else:
         shared.say(f"as of {lost['sampled_at']:{_TIME}}: what the source got later is not known")

@@ -94,7 +94,8 @@ class Divergence(Answer):
         never_staged: those that the lake lacks too: topic, partition, first_offset, last_offset and
             sampled_at.
         sampled_at: when the flow was sampled last; what its source got later is not known. None
-            for never: then nothing is known of what the lake lacks.
+            for never, as of one that selects no topic: then nothing is known of what the lake
+            lacks.
     """
 
     flow: str
