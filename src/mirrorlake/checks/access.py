@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from confluent_kafka import KafkaException
 
-from mirrorlake.checks.problem import Problem
+from mirrorlake.checks.problem import Problem, one_of_them
 from mirrorlake.checks.rules import flows_at
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnreachable
@@ -110,10 +110,9 @@ def _unchecked(flow: ResolvedFlow, alias: str, access: _Rights) -> Iterator[Prob
     errors = {name: topic.error for name, topic in access.items() if topic.error is not None}
     if errors:
         name = min(errors)
-        others = f" (and {len(errors) - 1:,} others)" if len(errors) > 1 else ""
         sentence = (
-            f"the rights on topic {name}{others} of cluster {alias} were not checked: "
-            f"{errors[name]}"
+            f"the rights on topic {one_of_them(sorted(errors))} of cluster {alias} were not "
+            f"checked: {errors[name]}"
         )
         yield Problem(_RULE, "note", (flow.name,), f"topic {name}", sentence)
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from mirrorlake.checks.holdings import Holding, holdings
-from mirrorlake.checks.problem import Problem
+from mirrorlake.checks.problem import Problem, one_of_them
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import POSITIONS_TOPIC, positions_or_errors
@@ -103,9 +103,8 @@ def _refusal(
     flow: ResolvedFlow, group: str, topics: Sequence[str], topic: str | None = None
 ) -> Problem:
     """The refusal for topics that another lake mirrors; `topic` is the source's if only that is."""
-    others = f" (and {len(topics) - 1:,} others)" if len(topics) > 1 else ""
     sentence = (
-        f"another lake has brought flow {flow.name} to topic {topics[0]}{others} on cluster "
+        f"another lake has brought flow {flow.name} to topic {one_of_them(topics)} on cluster "
         f"{flow.target}: its positions are there, in group {group}, and this lake, which knows "
         "nothing of that, would write each record once more"
     )

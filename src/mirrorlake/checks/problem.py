@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from mirrorlake.errors import some_of
+
 Severity = Literal["refuse", "note"]
 
 
@@ -28,6 +30,11 @@ class Problem:
     def __str__(self) -> str:
         """Sentence and fix, for an operator."""
         return f"{self.sentence}; {self.fix}" if self.fix else self.sentence
+
+
+def one_of_them(names: Iterable[str]) -> str:
+    """The first of some names, and how many others there are, as `orders (and 2 others)`."""
+    return some_of([*names], 1, " (and {:,} others)")
 
 
 def refused_flows(problems: Iterable[Problem]) -> dict[str, Problem]:

@@ -7,7 +7,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
-from mirrorlake.checks.problem import Problem, refused_flows
+from mirrorlake.checks.problem import Problem, one_of_them, refused_flows
 from mirrorlake.checks.route_rules import check_routes
 from mirrorlake.checks.routes import Routes
 from mirrorlake.config.topology import ResolvedFlow
@@ -216,15 +216,14 @@ def _matchless(flow: ResolvedFlow, topics: Collection[str]) -> Iterator[Problem]
         ]
         if not idle:
             continue
-        others = f" (and {len(idle) - 1:,} others)" if len(idle) > 1 else ""
         near = get_close_matches(idle[0], topics, 1)
         yield Problem(
             "no-match",
             "note",
             (flow.name,),
             idle[0],
-            sentence=f"{setting} of flow {flow.name} holds {idle[0]!r}{others}, by which it {does} "
-            f"that cluster {flow.source} shows now",
+            sentence=f"{setting} of flow {flow.name} holds {one_of_them(map(repr, idle))}, by "
+            f"which it {does} that cluster {flow.source} shows now",
             fix=f"correct the pattern{f' (there is {near[0]})' if near else ''}; a topic that "
             f"matches it and is made later {becomes} then",
         )

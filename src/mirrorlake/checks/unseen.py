@@ -4,7 +4,7 @@ source did not list. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from mirrorlake.checks.problem import Problem
+from mirrorlake.checks.problem import Problem, one_of_them
 from mirrorlake.durations import duration
 
 #: How many topics or groups a sentence names.
@@ -58,14 +58,13 @@ def unmatched_groups(flow: str, source: str, unmatched: Mapping[str, str]) -> It
     one that works. Each has the name that is nearest to it, if there is one."""
     if unmatched:
         idle, near = next(iter(unmatched.items()))
-        others = f" (and {len(unmatched) - 1:,} others)" if len(unmatched) > 1 else ""
         yield Problem(
             "no-match",
             "note",
             (flow,),
             idle,
-            sentence=f"groups of flow {flow} holds {idle!r}{others}, by which it moves no group "
-            f"that cluster {source} shows now",
+            sentence=f"groups of flow {flow} holds {one_of_them(map(repr, unmatched))}, by which "
+            f"it moves no group that cluster {source} shows now",
             fix=f"correct the pattern{f' (there is {near})' if near else ''}; a group that matches "
             "it and comes later is moved then",
         )
