@@ -12,7 +12,7 @@ from mirrorlake.config.topology import Topology
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.lease import lease_state
-from mirrorlake.lake.lease_holder import LeaseState
+from mirrorlake.lake.lease_holder import Holder, LeaseState
 from mirrorlake.lake.other_writers import newest_by_others
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.starts import has_started
@@ -79,7 +79,7 @@ def read_status(
         except OSError as error:
             unchecked = [*unchecked, f"whether a run was killed is not known: {error}"]
         broken += cut_off(leases)
-        unchecked = [*unchecked, *_not_known_here(leases)]
+        unchecked = [*unchecked, *_not_known_here(leases, rows, connections.topology)]
         flows = _by_topology(rows, connections.topology, leases)
         alerted = {_place(row) for row in alerts}
         alerts += [row for row in broken if _place(row) not in alerted]
@@ -183,15 +183,26 @@ def cut_off(leases: _Leases) -> list[dict[str, Any]]:
     return alerts
 
 
-def _not_known_here(leases: _Leases) -> list[str]:
-    """A sentence for each run to its end that a process of another host began: there are no samples
-    to be waited for, as there are of one that is to run all the time."""
+def _not_known_here(
+    leases: _Leases, rows: Mapping[str, Mapping[str, Any]], topology: Topology
+) -> list[str]:
+    """A sentence for each run to its end that a process of another host began, and of which no
+    sample of late shows that it goes on. `rows` are those of `flow_status`, by flow."""
     return [
         f"whether `run --once` of flow {flow} still runs, or was killed before it came to its end, "
         f"is not known on this host: {state.elsewhere} has not given its lease back"
         for flow, (mode, state) in leases.items()
-        if mode == "once" and state.elsewhere is not None
+        if mode == "once"
+        and state.elsewhere is not None
+        and not _sampled_since(state.elsewhere, rows.get(flow, {}), topology.quiet_seconds(flow))
     ]
+
+
+def _sampled_since(holder: Holder, row: Mapping[str, Any], quiet_seconds: float) -> bool:
+    """Whether a flow was sampled since this process began, by its own clock, and of late."""
+    at = row.get("sampled_at")
+    began = datetime.fromisoformat(holder.since).replace(tzinfo=None)
+    return at is not None and at >= began and row["sample_age_seconds"] <= quiet_seconds
 
 
 def _place(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from mirrorlake.lake.objectives import Mode, note_objectives
 from mirrorlake.lake.starts import note_start
 from mirrorlake.run.status import read_status
 from mirrorlake.testing import MemoryCluster
-from tests.support.lake_rows import FLOW, no_session, opened, sample, table_of, write_file
+from tests.support.lake_rows import FLOW, ago, no_session, opened, sample, table_of, write_file
 
 KILLED_AT = "2026-11-28T12:00:00+00:00"
 
@@ -36,11 +36,11 @@ def lake(tmp_path: Path) -> Lake:
     return lake
 
 
-def leave(lake: Lake, host: str, pid: int) -> None:
+def leave(lake: Lake, host: str, pid: int, since: str = KILLED_AT) -> None:
     """A process has the lease of the flow, by what it noted there."""
     lock = Lease(lake, f"flow {FLOW}").lock
     lock.file.parent.mkdir(parents=True, exist_ok=True)  # type: ignore[union-attr]
-    noted = json.dumps({"host": host, "pid": pid, "since": KILLED_AT})
+    noted = json.dumps({"host": host, "pid": pid, "since": since})
     lock.file.write_text(noted, encoding="utf-8")  # type: ignore[union-attr]
 
 
@@ -83,6 +83,20 @@ def test_of_what_is_run_or_known_elsewhere_nothing_is_said(lake: Lake, tmp_path:
     assert not any("another-host" in line for line in unchecked), "its samples tell"
     leave(lake, socket.gethostname(), dead_process())
     assert status(tmp_path, lake, "stopped")["healthy"]
+
+
+@pytest.mark.parametrize(
+    ("began", "sampled", "goes_on"),
+    [(60, 3, True), (60, 90, False), (900, 300, False)],
+    ids=["of late", "before it began", "long ago"],
+)
+def test_samples_show_whether_one_of_another_host_goes_on(
+    lake: Lake, tmp_path: Path, began: int, sampled: int, goes_on: bool
+) -> None:
+    leave(lake, "another-host", 1, ago(began).isoformat(timespec="seconds"))
+    lake.append("positions", table_of([sample(sampled, 10, 10)]))
+    unchecked = status(tmp_path, lake, "once")["unchecked"]
+    assert any("another-host" in line for line in unchecked) is not goes_on
 
 
 @pytest.mark.parametrize("mode", ["once", "continuous"])
