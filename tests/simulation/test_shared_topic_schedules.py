@@ -72,11 +72,13 @@ class OneWay:
 class SharedTopic:
     """Two flows, and groups that stand at either side."""
 
-    def __init__(self, directory: Path, chance: random.Random, ran: int = 2) -> None:
-        """`ran`: how many of the flows have ever run."""
+    def __init__(
+        self, directory: Path, chance: random.Random, ran: int = 2, is_paused: bool = False
+    ) -> None:
+        """`ran`: how many of the flows have ever run; `is_paused`: the one back is, as a whole."""
         self.chance = chance
         settings = {"policy": "identity", "provenance": "headers"}
-        flows = {"east->west": settings, "west->east": settings}
+        flows = {"east->west": settings, "west->east": {**settings, "paused": is_paused}}
         self.lake, self.topology = opened(no_session, write_file(directory, flows=flows))
         self.logs = {"east": SharedLog(), "west": SharedLog()}
         self.clusters: dict[str, Any] = {
@@ -239,13 +241,13 @@ def test_the_first_records_of_a_flow_are_not_passed_before_they_are_mapped(
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("at", [0, 1])
+@pytest.mark.parametrize(("at", "is_paused"), [(0, False), (1, False), (0, True)])
 def test_nothing_is_passed_that_a_flow_which_never_ran_would_bring(
-    tmp_path: Path, at: int, reverse: bool
+    tmp_path: Path, at: int, is_paused: bool, reverse: bool
 ) -> None:
     """What was born at the target lies in front of what the flow brought there, and no group of the
-    source has read it."""
-    shared = SharedTopic(tmp_path, random.Random(0), ran=1)
+    source has read it. One that is paused will bring it."""
+    shared = SharedTopic(tmp_path, random.Random(0), 1, is_paused)
     east, west = shared.logs["east"], shared.logs["west"]
     onward, _ = shared.ways
     west.records.append("w0")

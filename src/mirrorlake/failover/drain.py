@@ -120,7 +120,7 @@ def _why_left(flow: ResolvedFlow, left: Sequence[str]) -> str | None:
     if not left:
         return None
     why = "it is disabled" if not flow.settings.enabled else "they are paused"
-    return f"{len(left)} partitions, such as {left[0]}, have records that are not mirrored: {why}"
+    return f"{len(left)} partitions, such as {left[0]}, are not mirrored up to their ends: {why}"
 
 
 def _unknown(flow: ResolvedFlow, silent: Sequence[str], closed: Mapping[str, str]) -> str | None:

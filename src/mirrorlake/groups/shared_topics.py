@@ -111,8 +111,9 @@ def joined(
     }
     if opposite is None or not shared:
         return dict(translated)
-    # A flow that is switched off, and has mapped nothing, says nothing of what is at its source.
-    brings = opposite.settings.enabled and not opposite.paused
+    # A flow that is switched off, and has mapped nothing, says nothing of what is at its source;
+    # one that is paused brings it later.
+    brings = opposite.settings.enabled
     others = translate_living(lake, opposite.name, shared, not way.reverse)
     pairs = {
         key: SharedPosition(*((other, position) if way.reverse else (position, other)))
