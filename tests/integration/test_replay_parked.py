@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 import mirrorlake
 from tests.support.clusters import ClusterPair
+from tests.support.groups import delete_groups
 from tests.support.kafka import NewRecord, create_topic, read_topic, write
 from tests.support.replication import finish, replicate_once, start_command, write_topology
 
@@ -37,19 +38,27 @@ def limit(bootstrap: str, topic: str, size: int) -> None:
     "integration/test_replay.py::test_the_first_ones_at_a_rate",
 )
 @pytest.mark.parametrize(
-    "point, starts_over",
+    "point, starts_over, forgets",
     [
-        (None, False),
-        pytest.param("resend-sent", False, marks=pytest.mark.slow),
-        pytest.param("kafka-committed", False, marks=pytest.mark.slow),
-        pytest.param("kafka-committed", True, marks=pytest.mark.slow),
+        (None, False, False),
+        pytest.param("resend-sent", False, False, marks=pytest.mark.slow),
+        pytest.param("kafka-committed", False, False, marks=pytest.mark.slow),
+        pytest.param("kafka-committed", True, False, marks=pytest.mark.slow),
+        pytest.param("kafka-committed", False, True, marks=pytest.mark.slow),
+        pytest.param("kafka-committed", True, True, marks=pytest.mark.slow),
     ],
 )
 def test_sent_when_the_limit_was_raised(
-    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, point: str | None, starts_over: bool
+    spark: SparkSession,
+    clusters: ClusterPair,
+    tmp_path: Path,
+    point: str | None,
+    starts_over: bool,
+    forgets: bool,
 ) -> None:
     """First a limit that some fit in, then one for all; killed at a point while they are sent, or
-    before that is noted, and then gone on with, or begun anew."""
+    before that is noted, and then gone on with, or begun anew, also once the target has forgotten
+    the position."""
     topic = f"parked-{uuid.uuid4().hex[:8]}"
     target = f"east.{topic}"
     create_topic(clusters.east, topic, PARTITIONS)
@@ -69,6 +78,11 @@ def test_sent_when_the_limit_was_raised(
     limit(clusters.west, target, 7_000)
     if point is not None:
         dies_at(point, topology)
+    if forgets:
+        groups = AdminClient({"bootstrap.servers": clusters.west}).list_consumer_groups().result(20)
+        delete_groups(
+            clusters.west, [one.group_id for one in groups.valid if "-replay:" in one.group_id]
+        )
     sent = lake.replay_parked(start_over=starts_over)
     small = PARTITIONS * SIZES.count(6_000)
     assert not sent.complete and sent.continued is (point is not None and not starts_over)

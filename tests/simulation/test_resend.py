@@ -1,6 +1,7 @@
 """A replay, killed at each of its steps in turn: what a predicate picks within bounds is at the
 target once, in order, and mapped, whatever is landed and rewritten meanwhile."""
 
+import json
 import random
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -14,9 +15,11 @@ from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.produce import task
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.flow import FlowProducer
+from mirrorlake.produce.marked import SOURCE_HEADER
 from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob
+from mirrorlake.resend.matches import REPLAY_HEADER
 from mirrorlake.resend.sender import BoundedStage
 from tests.simulation.driver import Driver, MemoryMap, MemoryStage, MemoryWorkers, Shards, install
 from tests.simulation.stage import Row
@@ -24,6 +27,7 @@ from tests.simulation.steps import Death, Fault, Kind
 from tests.simulation.world import SOURCE, TARGET, Settings, World
 
 NAME = "replay:1:a->b"
+MARK = (REPLAY_HEADER, b"1")
 #: Steps that a replay takes here at most, without a fault.
 MOST_STEPS = 150
 SCHEDULES = 30
@@ -32,7 +36,7 @@ Picks = Callable[[Row], bool]
 
 
 class Picking(MemoryWorkers):
-    """Workers that get only some rows of those that Spark reads."""
+    """Workers that get only some rows of those that Spark reads, with a replay's headers."""
 
     def __init__(self, world: World, picks: Picks) -> None:
         super().__init__(world)
@@ -42,15 +46,25 @@ class Picking(MemoryWorkers):
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
     ) -> tuple[BatchWay, Shards]:
         """See `MemoryWorkers`."""
-        picked = [row for row in self._world.stage.rows() if self._picks(row)]
+        picked = [with_headers(row) for row in self._world.stage.rows() if self._picks(row)]
         with patch.object(self._world.stage, "rows", lambda: picked):
             return super().rows(jobs, plans, produce_tasks)
 
 
-class Scene:
-    """Two topics, landed in several batches; what is sent, and where."""
+def with_headers(row: Row) -> Row:
+    place = {"cluster": row.cluster, "topic": row.topic, "partition": row.partition}
+    document = json.dumps({**place, "offset": row.offset}).encode()
+    return row._replace(headers=(*row.headers, MARK, (SOURCE_HEADER, document)))
 
-    def __init__(self, picks: Picks | None, settings: Settings | None = None) -> None:
+
+class Scene:
+    """Two topics, landed in several batches; what is sent, and where. `forgets`: once a process is
+    dead the target forgets how far it was."""
+
+    def __init__(
+        self, picks: Picks | None, settings: Settings | None = None, forgets: bool = False
+    ) -> None:
+        self.forgets = forgets
         self.world = World(
             settings
             or Settings(max_records=6, land_records=5, produce_tasks=2, transaction_records=2)
@@ -109,6 +123,7 @@ class Scene:
             max_records=self.world.settings.max_records,
             reader="auto" if self.picks is None else "rows",
             counted=self.picks is None,
+            mark=None if self.picks is None else MARK,
             targets={
                 "t0.again": TargetGeneration(began=(0, 0)),
                 "t1.again": TargetGeneration(began=(0,)),
@@ -161,8 +176,18 @@ def every_third(row: Row) -> bool:
     ],
 )
 def test_at_each_step(kind: Kind, picks: Picks | None) -> None:
+    at_each_step(kind, picks)
+
+
+@pytest.mark.parametrize("picks", [every_third, lambda _: True], ids=["some", "all"])
+def test_at_each_step_where_the_target_forgets_how_far_it_is(picks: Picks) -> None:
+    """Which records it has of the replay their headers say."""
+    at_each_step("driver", picks, forgets=True)
+
+
+def at_each_step(kind: Kind, picks: Picks | None, forgets: bool = False) -> None:
     for steps in range(1, MOST_STEPS):
-        scene = Scene(picks)
+        scene = Scene(picks, forgets=forgets)
         try:
             # 8: the driver itself produces
             scene.world.salt = 8 * (steps % 2) if kind in ("driver", "error") else 0
@@ -179,6 +204,8 @@ def strike(scene: Scene, fault: Fault) -> bool:
     """A process that meets a fault, if it comes to it, and another one that comes to the end;
     records are landed and files rewritten in between."""
     struck = meets(scene, fault)
+    if scene.forgets:
+        scene.world.target.expire()
     scene.write(1)
     scene.world.stage.optimize(per_file=7, reverse=False)
     scene.send()

@@ -66,7 +66,7 @@ class ContentMatch:
                 f"{len(absent)} of them, from offset {absent[0]} on, are not there: they were "
                 "parked, given up or forgotten since, or retention took them"
             )
-        return list(_segments(offsets, held.offsets()[at]))
+        return list(segments_at(offsets, held.offsets()[at]))
 
     def _unknown(self, why: str) -> MapUnknown:
         plan, last = self._plan, self._position - 1
@@ -94,7 +94,7 @@ class _Contents:
         return np.frombuffer(b"".join(self._digests), np.uint64)
 
 
-def _segments(offsets: np.ndarray, targets: np.ndarray) -> Iterator[Segment]:
+def segments_at(offsets: np.ndarray, targets: np.ndarray) -> Iterator[Segment]:
     """Segments of records at target offsets, which are not consecutive where a transaction ends."""
     if len(offsets):
         breaks = np.flatnonzero(np.diff(targets) != 1) + 1

@@ -17,10 +17,11 @@ from mirrorlake.errors import MapError, MapUnknown, PositionLost
 from mirrorlake.kafka.client_pool import IDLE_SECONDS, ClientPool
 from mirrorlake.offsets.generations import number_of
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.runs import CommittedMetadata, decode_metadata, trim_written
+from mirrorlake.offsets.runs import CommittedMetadata, add_written, decode_metadata, trim_written
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 from mirrorlake.produce.counted import counted
 from mirrorlake.produce.fencing import check_token
+from mirrorlake.produce.marked import marked_segments
 from mirrorlake.produce.older_lake import DECIDE, OLDER, ContentMatch
 from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.provenance import without_echoes
@@ -187,7 +188,7 @@ def _refuse_unknown(job: ShardJob, writer: ShardWriter, state: Progress) -> None
     plan = state.plan
     start = job.foreign_from.get(plan.key)
     foreign = None if start is None else writer.first_record(plan.target_key, start)
-    if foreign is not None:
+    if foreign is not None and not _go_on_behind_marked(job, writer, state, foreign):
         lost = PositionLost(
             f"the target knows no position of the flow in {plan.target_topic}-{plan.partition} any "
             f"more, and holds records from offset {foreign} on that are not in the map: whether "
@@ -198,6 +199,21 @@ def _refuse_unknown(job: ShardJob, writer: ShardWriter, state: Progress) -> None
             generation=plan.generation,
         )
         state.refused = Refused(plan.first, plan.last, lost.message, lost.incident_kind)
+
+
+def _go_on_behind_marked(job: ShardJob, writer: ShardWriter, state: Progress, start: int) -> bool:
+    """Go on behind the records that the target has of a replay from an offset on, where their
+    headers say which they are. Each that it had sent in front of the last one is among them, unless
+    the target has lost it since."""
+    plan, mark = state.plan, job.target.mark
+    if mark is None or plan.unmapped:
+        return False
+    segments = marked_segments(writer.records_from(plan.target_key, start, None), plan, mark)
+    if not segments:
+        return False
+    state.position = max(segments[-1].source_last + 1, plan.first)
+    state.recovered, state.written = segments, add_written((), segments)
+    return True
 
 
 def _decoded(plan: PartitionPlan, metadata: str) -> CommittedMetadata:

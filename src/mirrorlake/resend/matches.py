@@ -11,14 +11,14 @@ from pyspark.sql import functions as F
 from mirrorlake.errors import InputError, first_line
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.partition_ranges import StagedRange
+from mirrorlake.produce.marked import SOURCE_HEADER
 from mirrorlake.produce.stage_rows import Selection, generation, rows_at, without_noted
 from mirrorlake.resend.note import first_of
 from mirrorlake.spark.causes import cause_of
 from mirrorlake.spark.failures import SPARK_FAILURES
 
-#: Names of the headers appended to a replayed record: the replay's id, and its place at the source.
+#: The header that a replayed record has in front of that with its place, for the replay's id.
 REPLAY_HEADER = "mirrorlake-replay"
-SOURCE_HEADER = "mirrorlake-source"
 #: How much of a key and of a value a dry run shows, bytes.
 SHOWN_BYTES = 80
 _NO_HEADERS = "CAST(array() AS ARRAY<STRUCT<key: STRING, value: BINARY>>)"

@@ -254,13 +254,13 @@ class Sender:
 
     @property
     def _way_out(self) -> str:
-        """What helps where the target has lost the position. A replay of parked records has no
-        other topic to go to."""
+        """What helps where the target has lost the position, and headers do not say which records
+        it has. A replay of parked records has no other topic to go to."""
         if not any(part.picked for part in self._resend.parts):
             return "start over, into another topic"
         return (
-            f"they have a header with {self._resend.id}, and while they are there none of it is "
-            "sent, since some would come twice"
+            f"they have a header with {self._resend.id}, and none that says which they are: while "
+            "they are there none of it is sent, since some would come twice"
         )
 
 
