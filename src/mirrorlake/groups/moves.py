@@ -40,8 +40,8 @@ class Standing:
     """One group on one partition: its position at the origin and the equivalent one at the goal.
 
     `again` is the most offsets that a consumer may read twice. `since` is when the position was
-    seen, None for now. `gone`, `past`, `cut` and `ahead` are those of `Translated`. The `reason` of
-    the checkpoint has whatever else is known of the position.
+    seen, None for now. `gone`, `past`, `cut`, `ahead` and `trimmed` are those of `Translated`. The
+    `reason` of the checkpoint has whatever else is known of the position.
     """
 
     checkpoint: Checkpoint
@@ -52,6 +52,7 @@ class Standing:
     past: int | None = None
     cut: int = 0
     ahead: bool = False
+    trimmed: int = 0
 
     @property
     def is_whole(self) -> bool:
@@ -71,10 +72,10 @@ class Standing:
         return [text for text, lacking in ((gone, self.gone), (cut, self.cut)) if lacking]
 
     def was_brought(self, to: int) -> bool:
-        """Whether a position that was set once is this one. Where the goal has lost records since,
-        the group was moved to the log start at that time."""
+        """Whether a position that was set once is this one. Where the goal's log begins behind it
+        now, or has lost records, the group was moved to where the log began at that time."""
         wanted = self.checkpoint.target_position
-        return to <= wanted if self.gone else to == wanted
+        return to <= wanted if self.gone or self.trimmed else to == wanted
 
 
 @dataclass(frozen=True)
@@ -204,6 +205,7 @@ def _standing(
         past=translated.past,
         cut=translated.cut,
         ahead=translated.ahead,
+        trimmed=translated.trimmed,
     )
 
 
@@ -229,6 +231,7 @@ def _within(standing: Standing, log: LogEnds) -> Standing:
         gone=standing.gone,
         past=standing.past,
         cut=standing.cut,
+        trimmed=standing.trimmed,
     )
     there = within(at, log)
     if there == at:
@@ -238,7 +241,9 @@ def _within(standing: Standing, log: LogEnds) -> Standing:
     reasons += [trimmed_reason(there.gone)] if there.gone else []
     reason = "; ".join(reasons) or None
     moved = replace(checkpoint, target_position=there.offset, reason=reason)
-    return replace(standing, checkpoint=moved, gone=there.gone, cut=there.cut)
+    return replace(
+        standing, checkpoint=moved, gone=there.gone, cut=there.cut, trimmed=there.trimmed
+    )
 
 
 def plan_moves(

@@ -96,6 +96,7 @@ def within(position: Translated, log: LogEnds | None) -> Translated:
             position,
             offset=log.start,
             gone=position.gone + (log.start - position.offset if position.ahead else 0),
+            trimmed=position.trimmed + log.start - position.offset,
         )
     if position.offset > log.end:
         return replace(position, offset=log.end, cut=position.cut + position.offset - log.end)

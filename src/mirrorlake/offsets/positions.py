@@ -144,7 +144,7 @@ class Translated:
     those that are gone with an earlier log of the source, `groups.passed_over` those that the flow
     goes on without). `past`: the end of that side's log, if the position lies behind it: that end
     was translated instead. `cut`: how far behind the end of the other side's log the map leads, if
-    it does: `offset` is then that end.
+    it does: `offset` is then that end. `trimmed`: how far in front of its start, likewise.
     """
 
     topic: str
@@ -158,6 +158,7 @@ class Translated:
     gone: int = 0
     past: int | None = None
     cut: int = 0
+    trimmed: int = 0
     generation: int | None = None
 
 

@@ -125,6 +125,16 @@ def test_what_retention_has_taken_of_the_restored_topic_is_named() -> None:
     assert (later.done, later.is_left) == ("there", False), "it reads on by itself"
 
 
+def test_one_that_reads_on_is_where_it_should_be_whatever_retention_took_since() -> None:
+    """Of the other partition nothing was restored: the log began behind where the group was set,
+    and the same command, given again late, took its own move for one that another had made."""
+    name = "billing restored.orders-1"
+    groups = Groups(billing={("restored.orders", 1): Committed(9)})
+    later = results(groups, {name: "3"}, starts=(0, 6))[name]
+    assert (later.done, later.is_left, later.standing.gone) == ("there", False, 0)
+    assert results(groups, {}, starts=(0, 6))[name].done == "kept", "it was not moved by this one"
+
+
 def test_what_was_moved_is_read_from_changes() -> None:
     history = [
         Change("group", "g t-0", None, "7"),
