@@ -85,7 +85,8 @@ def other_lake_problems(
         fix = "start it when all brokers answer"
         topics = sorted(mirrors.values()) if begun else [None]
         return problems + [_problem(flow, flow.target, sentence, fix, topic) for topic in topics]
-    return problems if listing.shows_homes else [*problems, _unseen(flow)]
+    is_shown = listing.shows_homes or not admin.hides_homes()
+    return problems if is_shown else [*problems, _unseen(flow)]
 
 
 def _unseen(flow: ResolvedFlow) -> Problem:

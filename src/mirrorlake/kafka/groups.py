@@ -24,6 +24,7 @@ from confluent_kafka import KafkaException
 
 from mirrorlake.attempts import attempts
 from mirrorlake.errors import ClusterUnreachable, ClusterUnusable
+from mirrorlake.kafka.access import hidden
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 from mirrorlake.kafka.group_answers import GroupAnswers
@@ -120,6 +121,15 @@ class GroupAdmin:
                 f"{len(homeless)} partitions of {POSITIONS_TOPIC} have no leader, such as {named}"
             )
         return Listing(states, tuple(errors), homes is not None)
+
+    def hides_homes(self) -> bool:
+        """Whether the topic of positions, which the cluster does not list, may be there: without
+        DESCRIBE on it Kafka does not say. A cluster that never had a group has none."""
+        try:
+            return bool(hidden(self._admin.client, [POSITIONS_TOPIC]))
+        except KafkaException as error:
+            logger.info("cluster %s: %s", self._admin.alias, reason_of(error.args[0]))
+            return True
 
     def other_kinds(self, listing: Listing) -> frozenset[str]:
         """Groups that exist but are not listed, since they are not consumer groups: share groups

@@ -28,12 +28,17 @@ class Groups:
     """The groups of the target, by name what they committed."""
 
     shows_homes = True
+    homes_hidden = True
 
     def __init__(self, held: dict[str, TopicAndPartition], errors: tuple[str, ...] = ()) -> None:
         self.held, self.errors = held, errors
 
     def listing(self) -> Listing:
         return Listing(dict.fromkeys(self.held, "EMPTY"), self.errors, self.shows_homes)
+
+    def hides_homes(self) -> bool:
+        assert not self.shows_homes
+        return self.homes_hidden
 
     def positions(self, groups: Iterable[str]) -> GroupPositions:
         return GroupPositions({name: {self.held[name]: Committed(7)} for name in groups})
@@ -151,13 +156,21 @@ def test_what_is_not_known_is_not_taken_for_nothing(lake: Lake, tmp_path: Path) 
     assert "it is not known whether another lake" in said and "broker 2 is away" in said
 
 
-@pytest.mark.parametrize(("records", "notes"), [(7, 1), (0, 0)])
+@pytest.mark.parametrize(
+    ("records", "is_there", "notes"), [(7, True, 1), (0, True, 0), (7, False, 0)]
+)
 def test_where_coordinators_are_not_shown_that_is_noted(
-    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: int, notes: int
+    lake: Lake,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    records: int,
+    is_there: bool,
+    notes: int,
 ) -> None:
     """By the least ACLs of before the topic of positions was among them; into full topics alone,
-    and the flow starts."""
+    and the flow starts. A cluster that never had a group has no such topic."""
     monkeypatch.setattr(Groups, "shows_homes", False)
+    monkeypatch.setattr(Groups, "homes_hidden", is_there)
     connections = connected(tmp_path, {}, records)
     flow = connections.topology.flow(FLOW)
     problems = other_lakes(connections, [(flow, ())], lake.stored_id)

@@ -3,12 +3,13 @@
 import gc
 import subprocess
 import sys
+from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.groups import GroupAdmin
@@ -150,3 +151,31 @@ def test_a_listing_says_why_there_may_be_more() -> None:
     assert groups.other_kinds(listing) == {"sharing"} and listing.shows_homes
     hidden = GroupAdmin(Listed(False), LiveSettings(lambda: {"bootstrap.servers": "127.0.0.1:1"}))  # type: ignore[arg-type]
     assert len(hidden.listing().errors) == 2 and not hidden.listing().shows_homes
+
+
+@pytest.mark.parametrize(
+    ("code", "hides"),
+    [
+        (KafkaError.UNKNOWN_TOPIC_OR_PART, False),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, True),
+        (KafkaError._TRANSPORT, True),
+    ],
+)
+def test_whether_a_cluster_never_had_a_group_or_does_not_show_it(code: int, hides: bool) -> None:
+    """Its list of topics lacks that of positions in either case."""
+
+    error = KafkaException(KafkaError(code))
+
+    def described(topics: TopicCollection, **_: object) -> dict[str, "Future[None]"]:
+        futures = {name: Future[None]() for name in topics.topic_names}
+        for future in futures.values():
+            future.set_exception(error)
+        return futures
+
+    def learn_leaders(_seconds: float) -> None:
+        raise error
+
+    client = SimpleNamespace(describe_topics=described, learn_leaders=learn_leaders)
+    cluster: Any = SimpleNamespace(alias="east", address="127.0.0.1:1", client=client)
+    groups = GroupAdmin(cluster, LiveSettings(lambda: {"bootstrap.servers": "127.0.0.1:1"}))
+    assert groups.hides_homes() is hides
