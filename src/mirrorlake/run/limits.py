@@ -58,19 +58,26 @@ def limit_problems(
 def _unreported(
     flow: ResolvedFlow, topics: Sequence[str], at_source: Mapping[str, TopicConfigs]
 ) -> Problem:
-    """A note that a cluster does not report the configs of some topics."""
-    clusters = {flow.target if topic in at_source else flow.source for topic in topics}
+    """A note that a cluster does not report the record size, or any config, of some topics."""
+    told = {name for name, configs in at_source.items() if _value(configs, _OF_TOPIC)}
+    clusters = {flow.target if topic in told else flow.source for topic in topics}
+    missed = ", and whether it missed deletions in them," if {*topics} - at_source.keys() else ""
     return Problem(
         "unreported-configs",
         "note",
         (flow.name,),
         topics[0],
         sentence=f"whether the target takes the largest records of {len(topics):,} topics of flow "
-        f"{flow.name}, such as {topics[0]}, and whether it missed deletions in them, was not "
-        f"checked: cluster {' and '.join(sorted(clusters))} does not report the configs",
+        f"{flow.name}, such as {topics[0]}{missed or ','} was not checked: cluster "
+        f"{' and '.join(sorted(clusters))} does not report {_OF_TOPIC} of them",
         fix="grant DESCRIBE_CONFIGS on the topics, and at the target on the cluster, for topics "
-        "that are to be made",
+        "that are to be made; where that is granted, the brokers have no such config",
     )
+
+
+def _value(configs: TopicConfigs, key: str) -> str | None:
+    config = configs.get(key)
+    return None if config is None else config.value
 
 
 def limits_of(admin: ClusterAdmin, topics: Collection[str]) -> dict[str, Hashable]:
@@ -112,14 +119,14 @@ def _limits(
         if change["key"] == _OF_TOPIC and not change["refusal"]
     }
     for topic in topics:
-        source = at_source.get(topic["topic"], {}).get(_OF_TOPIC)
-        now = at_target.get(topic["target_topic"], {}).get(_OF_TOPIC)
-        target_limit = changed.get(topic["topic"]) or (now.value if now is not None else None)
+        source = _value(at_source.get(topic["topic"], {}), _OF_TOPIC)
+        now = _value(at_target.get(topic["target_topic"], {}), _OF_TOPIC)
+        target_limit = changed.get(topic["topic"]) or now
         if topic["action"] == "create":
             target_limit = topic["configs"].get(_OF_TOPIC) or of_brokers
-        if source is not None and source.value and target_limit:
+        if source and target_limit:
             codec = at_source[topic["topic"]].get("compression.type")
             known = codec.value if codec is not None and codec.value != "producer" else None
             yield SizeLimit(
-                topic["topic"], topic["target_topic"], int(source.value), int(target_limit), known
+                topic["topic"], topic["target_topic"], int(source), int(target_limit), known
             )

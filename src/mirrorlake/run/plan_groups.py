@@ -12,6 +12,8 @@ from mirrorlake.naming.selection import matches_any
 
 #: How many groups of each kind are asked for their positions: each takes a request.
 MOST_GROUPS = 200
+#: For how many patterns the nearest of all groups is looked for: of ten thousand that takes long.
+MOST_NEAR = 3
 
 
 @dataclass(frozen=True)
@@ -25,9 +27,9 @@ class PlannedGroups:
         untold: why the source may have groups that are not counted or named: not all of its brokers
             listed theirs, or a group was not answered for. A selected one of the latter counts like
             the average of the others, if any was answered for.
-        unmatched: patterns of `groups` by which the flow selects no group of the source now, each
-            with the name of a group that is nearest to it, or an empty text; none if not all
-            brokers listed their groups. `.*` may match no group.
+        unmatched: patterns of `groups` by which the flow selects no group of the source now, the
+            first ones with the name of a group that is nearest to it, others with an empty text;
+            none if not all brokers listed their groups. `.*` may match no group.
     """
 
     positions: int = 0
@@ -73,8 +75,10 @@ def planned_groups(
 def _unmatched(
     patterns: Collection[str], selected: Collection[str], listed: Collection[str]
 ) -> dict[str, str]:
-    return {
-        pattern: next(iter(get_close_matches(pattern, listed, 1)), "")
+    idle = [
+        pattern
         for pattern in patterns
         if pattern != ".*" and not any(matches_any((pattern,), group) for group in selected)
-    }
+    ]
+    near = {pattern: get_close_matches(pattern, listed, 1) for pattern in idle[:MOST_NEAR]}
+    return {pattern: next(iter(near.get(pattern, ())), "") for pattern in idle}

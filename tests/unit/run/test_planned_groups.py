@@ -105,3 +105,20 @@ def test_a_pattern_that_selects_no_group_is_named(
 ) -> None:
     """A misspelt one moved nothing at a failover, and no answer had it."""
     assert found(**settings).unmatched == unmatched
+
+
+def test_of_many_patterns_some_are_compared_with_all_groups(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A hundred and ten thousand groups took a minute, and a note names one."""
+    compared: list[str] = []
+
+    def matches(pattern: str, groups: list[str], _count: int) -> list[str]:
+        compared.append(pattern)
+        return groups[:1]
+
+    monkeypatch.setattr(plan_groups, "get_close_matches", matches)
+    patterns = tuple(f"typo-{number}" for number in range(100))
+    unmatched = found(patterns=patterns).unmatched
+    assert tuple(unmatched) == patterns and compared == [*patterns[:3]]
+    assert [pattern for pattern, near in unmatched.items() if near] == compared

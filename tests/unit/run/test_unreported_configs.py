@@ -61,3 +61,28 @@ def test_one_note_counts_the_topics(
         west = "made" in source
         assert said in problem.sentence and problem.severity == "note"
         assert f"cluster {'west' if west else 'east'} does not report" in problem.sentence
+        assert ("missed deletions" in problem.sentence) is (source < {"made", "there"})
+
+
+def test_a_broker_without_that_config_is_no_missing_right_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The note named the target, which reports it, and said that none is reported."""
+
+    def described(_cluster: object, topics: Iterable[str]) -> Described:
+        return Described(dict.fromkeys(topics, CONFIGS))
+
+    monkeypatch.setattr(limits, "describe_topic_configs", described)
+    monkeypatch.setattr(limits, "broker_config", lambda *_: None)
+    topology = load_topology(write_file(tmp_path))
+    connections = Connections(topology, {alias: MemoryCluster(alias) for alias in ("east", "west")})
+    topic = {"topic": "there", "target_topic": "east.there", "action": "keep", "configs": {}}
+    others: TopicConfigs = {"retention.ms": ConfigValue("1", "default")}
+    (problem,) = limit_problems(
+        connections, topology.flow(FLOW), {"topics": [topic], "configs": []}, {"there": others}
+    )
+    assert problem.sentence == (
+        "whether the target takes the largest records of 1 topics of flow east->west, such as "
+        "there, was not checked: cluster east does not report max.message.bytes of them"
+    )
+    assert problem.fix is not None and "the brokers have no such config" in problem.fix
