@@ -136,6 +136,7 @@ def test_without_a_retention_no_record_goes(tmp_path: Path) -> None:
         "before": None,
         "removed": 0,
         "held": [],
+        "forgotten": [],
     }
     assert offsets(lake) == [0, 1, 2, 3, 4]
 

@@ -50,6 +50,10 @@ def maintain(
             f"{flow} has not produced all of what is that old: records of {count} partitions are "
             "kept for it"
         )
+    for call in records["forgotten"]:
+        flows = ", ".join(call["flows"])
+        until = f"once {flows} has ended" if flows else "by the next call"
+        shared.say(f"{call['records']:,} records that `forget` noted are deleted {until}")
     if document["thinned"]:
         shared.say(
             f"{document['thinned']:,} old samples are gone: one a minute is left, or one an hour"

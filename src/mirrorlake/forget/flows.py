@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 class SourceFlows:
     """The flows that read from a source cluster: those of the topology file, others that have rows
     in the map or were about to write records that get some, and `resends`, the replays and restores
-    that have begun and not ended."""
+    of the topics that have begun and not ended."""
 
     def __init__(self, deployment: Deployment, alias: str, topics: Collection[str]) -> None:
         lake, connections = deployment.lake, deployment.connections
@@ -52,7 +52,7 @@ class SourceFlows:
             for row in lake.ask_table("target_generations")
             if row["flow"].partition("->")[0] == alias and row["topic"] in topics
         }
-        self.resends = resends_from(lake, alias)
+        self.resends = resends_from(lake, alias, topics)
 
     def by_their_maps(self) -> list[FlowPositions]:
         """The positions by the tables alone: enough if nothing lies behind the end of a map."""

@@ -229,7 +229,7 @@ def _forget(request: _Request, stage: StageFiles, held: ExitStack, finished: int
         failpoints.reached("forget-noted")
         finish(request.lake, forget_id, request.flows.resends)
         if any(row["forget_id"] == forget_id for row in request.lake.ask("forget_pending")):
-            return _kept(document, resends_from(request.lake, request.alias))
+            return _kept(document, resends_from(request.lake, request.alias, request.topics))
         document["deleted_at"] = datetime.now(timezone.utc)
     return document
 

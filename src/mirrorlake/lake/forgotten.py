@@ -1,8 +1,12 @@
 """What was deleted from the stage by predicate: the table `forgotten`, which names offsets only."""
 
+import json
 import logging
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -56,10 +60,53 @@ def finish_calls(lake: Lake) -> int:
         return 0
 
 
-def resends_from(lake: Lake, source_cluster: str) -> list[str]:
-    """The replays and restores of a cluster's landed records that have begun and not ended."""
-    begun = (row["flow"] for row in lake.ask("resends_begun"))
-    return [name for name in begun if name.partition("->")[0].rpartition(":")[2] == source_cluster]
+def resends_from(
+    lake: Lake, source_cluster: str, topics: Collection[str] | None = None
+) -> list[str]:
+    """The replays and restores of a cluster's landed records that have begun and not ended, of some
+    topics (None: all)."""
+    begun = (row for kind in ("replay", "restore") for row in lake.ask("resends", kind=kind))
+    names = (
+        row["flow"]
+        for row in begun
+        if row["flow"].partition("->")[0].rpartition(":")[2] == source_cluster
+        and (topics is None or _topic_of(row["after"]) in (*topics, None))
+    )
+    return list(dict.fromkeys(names))
+
+
+def _topic_of(note: str | None) -> str | None:
+    """The source topic of what a resend noted when it began; None if it cannot be read."""
+    with suppress(ValueError, TypeError, KeyError):
+        return str(json.loads(note or "")["topic"])
+    return None
+
+
+@dataclass
+class NotedCall:
+    """What one call of `forget` noted, and is not known to be deleted: rows of `forget_pending`,
+    and the replays and restores that may need it."""
+
+    forget_id: str
+    rows: list[Mapping[str, Any]]
+    going: list[str]
+
+    @property
+    def records(self) -> int:
+        """How many records it noted."""
+        return sum(row["record_count"] for row in self.rows)
+
+
+def noted_calls(lake: Lake) -> list[NotedCall]:
+    """The calls of which something is not known to be deleted. The topics of one go together, since
+    its end is noted for all of them."""
+    calls: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for row in lake.ask("forget_pending"):
+        calls[row["forget_id"], row["source_cluster"]].append(row)
+    return [
+        NotedCall(number, rows, resends_from(lake, source, {row["topic"] for row in rows}))
+        for (number, source), rows in sorted(calls.items())
+    ]
 
 
 def finish(lake: Lake, forget_id: str = "", considered: Collection[str] = ()) -> int:
@@ -67,37 +114,28 @@ def finish(lake: Lake, forget_id: str = "", considered: Collection[str] = ()) ->
     must hold `forgetting`.
 
     Replays and restores note that they begin, and then look at what to leave out. One that began
-    before the note may not leave it out, so the records stay until it has ended, except for what
-    the call `forget_id` noted where it is `considered` there.
+    before the note may not leave it out, so the records of its topics stay until it has ended,
+    except for what the call `forget_id` noted where it is `considered` there.
     """
-    left, pending = [], lake.ask("forget_pending")
-    # asked once: the end of a call is noted for all of its topics
-    resends = {
-        name: resends_from(lake, name) for name in {row["source_cluster"] for row in pending}
-    }
-    for row in pending:
-        known = considered if row["forget_id"] == forget_id else ()
-        going = [name for name in resends[row["source_cluster"]] if name not in known]
+    left = []
+    for call in noted_calls(lake):
+        known = considered if call.forget_id == forget_id else ()
+        going = [name for name in call.going if name not in known]
         if going:
-            logger.info("what %s noted stays until %s has ended", row["forget_id"], going[0])
+            logger.info("what %s noted stays until %s has ended", call.forget_id, going[0])
         else:
-            left.append(row)
-    for row in left:
-        where = {
-            name: row[name] for name in ("forget_id", "source_cluster", "topic", "first", "last")
-        }
-        lake.upkeep("records").rewrite("forget_records", **where)
+            left.append(call)
+    for call in left:
+        for row in call.rows:
+            names = ("forget_id", "source_cluster", "topic", "first", "last")
+            where = {name: row[name] for name in names}
+            lake.upkeep("records").rewrite("forget_records", **where)
     if left:
         failpoints.reached("forget-deleted")
-    for forget_id in sorted({row["forget_id"] for row in left}):
-        lake.change("forget_done", forget_id=forget_id)
-        gone = (
-            f"{row['record_count']} records of {row['topic']}"
-            for row in left
-            if row["forget_id"] == forget_id
-        )
+    for call in left:
+        lake.change("forget_done", forget_id=call.forget_id)
+        gone = ", ".join(f"{row['record_count']} records of {row['topic']}" for row in call.rows)
         # Not even a hash of the predicate: one of a short key is soon guessed.
-        EventLog(lake).record(
-            WHOLE_LAKE, [Change("forget", "records", None, f"{forget_id}: {', '.join(gone)}")]
-        )
-    return sum(row["record_count"] for row in left)
+        noted = Change("forget", "records", None, f"{call.forget_id}: {gone}")
+        EventLog(lake).record(WHOLE_LAKE, [noted])
+    return sum(call.records for call in left)

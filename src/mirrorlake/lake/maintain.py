@@ -11,7 +11,7 @@ from mirrorlake.lake import table_upkeep
 from mirrorlake.lake.changes import HISTORY_DELETED, WHOLE_LAKE, Change
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.event_log import EventLog
-from mirrorlake.lake.forgotten import finish_calls
+from mirrorlake.lake.forgotten import finish_calls, noted_calls
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.objectives import note_objectives
@@ -41,7 +41,8 @@ def maintain(
 
     `others` wait for records too: replays and restores that have begun.
 
-    Returns {"dry_run", "settings", "records": {"before", "removed", "held": [...]}, "history":
+    Returns {"dry_run", "settings", "records": {"before", "removed", "held": [...], "forgotten":
+    [...]: what killed calls of `forget` noted, and the replays that it waits for}, "history":
     {table: rows removed}, "thinned": samples removed, "map": {"rows_before", "rows"} of those that
     were merged (None in a dry run), "tables": {table: {"files_before", "files", "bytes_before",
     "bytes"}}}. Raises LeaseTaken when another process maintains this lake.
@@ -61,7 +62,13 @@ def _maintain(
         "dry_run": dry_run,
         "settings": table_upkeep.apply_settings(lake, dry_run),
     }
-    document["records"] = _retain_records(lake, topology, kept, dry_run, others)
+    document["records"] = {
+        **_retain_records(lake, topology, kept, dry_run, others),
+        "forgotten": [
+            {"forget_id": call.forget_id, "records": call.records, "flows": call.going}
+            for call in noted_calls(lake)
+        ],
+    }
     document["history"], document["thinned"], document["map"] = {}, 0, None
     if not dry_run:
         document["history"] = _remove_history(lake, _days_ago(kept.history_days))

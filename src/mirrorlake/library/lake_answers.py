@@ -62,8 +62,9 @@ class Upkeep(Answer):
     Attributes:
         dry_run: nothing was changed.
         settings: table properties that were set.
-        records: the time `before` which records were landed, how many were `removed`, and which
-            partitions are `held` for a flow.
+        records: the time `before` which records were landed, how many were `removed`, which
+            partitions are `held` for a flow, and what killed calls of `forget` noted and is not
+            `forgotten` yet, for replays and restores.
         history: rows removed, by table.
         thinned: samples removed because another one of the same minute or hour remains.
         map: rows of the offset map before and after merging; None in a dry run.

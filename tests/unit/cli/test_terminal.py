@@ -272,7 +272,8 @@ def test_the_rest(shared: Context, shown: io.StringIO, monkeypatch: pytest.Monke
     show_import(shared.err, Imported({}, report, {}, (ODD,)))
     assert shown.getvalue().count(ODD) == 4 + 1 + 9 + 2
     sizes = {"files_before": 1, "files": 1, "bytes_before": 1, "bytes": 1}
-    records = {"before": None, "removed": 0, "held": [{"flow": ODD}]}
+    noted = {"forget_id": "1", "records": 2, "flows": [ODD]}
+    records = {"before": None, "removed": 0, "held": [{"flow": ODD}], "forgotten": [noted]}
     done = {
         "dry_run": False,
         "settings": {},
@@ -284,7 +285,7 @@ def test_the_rest(shared: Context, shown: io.StringIO, monkeypatch: pytest.Monke
     }
     monkeypatch.setattr("mirrorlake.lake.maintain.maintain", lambda *_, **__: done)
     maintain.maintain(of(shared), None, None, False, as_json=False)
-    assert shown.getvalue().count(ODD) == 16 + 2
+    assert shown.getvalue().count(ODD) == 16 + 3
 
 
 def test_notebooks(shown: io.StringIO, tmp_path: Path) -> None:

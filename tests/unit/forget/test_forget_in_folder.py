@@ -242,17 +242,21 @@ def test_maintain_deletes_what_a_killed_call_had_noted(
 
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["done", "killed"])
+@pytest.mark.parametrize("noted", ['{"topic": "orders"}', "{}"], ids=["of the topic", "unreadable"])
 def test_what_a_resend_may_need_that_begins_meanwhile_stays(
-    file: Path, monkeypatch: pytest.MonkeyPatch, is_killed: bool
+    file: Path, monkeypatch: pytest.MonkeyPatch, is_killed: bool, noted: str
 ) -> None:
     """It noted its beginning before the offsets were noted: it does not leave them out, and counts
-    what it has sent in the stage. Another one, of another cluster, needs none of them."""
+    what it has sent in the stage. Others, of another cluster or topic, need none of them; they kept
+    these as long as they had not ended, without a word of `maintain`."""
     lake, note = opened(no_session, file)[0], forgetting._Request.note
     log, names = EventLog(lake), ("replay:1:east->west", "restore:1:west->east")
 
     def late(self: Any, *args: Any) -> None:
         for name in names:
-            log.record(name, [Change("replay", "again", after="{}", outcome="begun")])
+            log.record(name, [Change("replay", "again", after=noted, outcome="begun")])
+        other = Change("replay", "again", after='{"topic": "payments"}', outcome="begun")
+        log.record("replay:2:east->west", [other])
         note(self, *args)
         if is_killed:
             raise KeyboardInterrupt
@@ -266,9 +270,11 @@ def test_what_a_resend_may_need_that_begins_meanwhile_stays(
         assert (done.records, done.waiting, done.deleted_at) == (0, 2, None)
         assert [row["flow"] for row in done.waits] == [names[0]]
     assert finish_calls(lake) == 0
+    (call,) = mirrorlake.open(file).maintain(dry_run=True).records["forgotten"]
+    assert (call["records"], call["flows"]) == (2, [names[0]])
     assert len(offsets(file)) == 60
     log.record(names[0], [Change("replay", "again", after="records=2")])
-    assert finish_calls(lake) == 2
+    assert mirrorlake.open(file).maintain().records["forgotten"] == []
     assert offsets(file) == list(range(2, 60))
 
 

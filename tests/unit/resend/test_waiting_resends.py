@@ -6,6 +6,7 @@ import pytest
 
 from mirrorlake.config.lake import Maintenance
 from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.forgotten import resends_from
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.maintain import maintain
 from mirrorlake.offsets.partition_ranges import StagedRange
@@ -76,6 +77,6 @@ def test_one_that_has_ended_has_ended_whatever_the_clock_said(
     lake, _ = opened(no_session, write_file(tmp_path))
     note(lake, [*RESTORE.began()], 100)
     assert read_notes(lake.ask("resends", kind="restore")) == [RESTORE]
-    assert [row["flow"] for row in lake.ask("resends_begun")] == [RESTORE.name]
+    assert resends_from(lake, "east") == [RESTORE.name] and not resends_from(lake, "west")
     note(lake, [*RESTORE.ended({"orders": 40})], 100 + seconds)  # set back meanwhile
-    assert list(lake.ask("resends", kind="restore")) == [] == list(lake.ask("resends_begun"))
+    assert list(lake.ask("resends", kind="restore")) == [] == resends_from(lake, "east")
