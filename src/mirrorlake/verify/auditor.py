@@ -307,6 +307,7 @@ def _row(flow: str, range_: Range, compared: Compared, began: datetime) -> dict[
         "byte_count": compared.bytes_read,
         "untold_differences": compared.unlisted,
         "excused": list(compared.verdict.excused.items()),
+        "only_mapped": compared.verdict.only_mapped,
         "differences": [
             {
                 "kind": one.kind,

@@ -62,6 +62,7 @@ class _Comparison:
         self._first, self._allowed = first, allowed
         self._found: list[Difference] = []
         self._excused: Counter[str] = Counter()
+        self._unseen = 0
         self._targets: dict[int, list[int]] = defaultdict(list)
         for at, to in zip(mapped[0].tolist(), mapped[1].tolist(), strict=True):
             self._targets[at].append(to)
@@ -78,7 +79,7 @@ class _Comparison:
         self._compare_target(list(self._expected()), list(self._got(gone)))
         self._found.sort(key=lambda one: (one.first, one.kind, one.target_offset or 0))
         excused = {why: count for why, count in self._excused.items() if count}
-        return Verdict(tuple(_joined(self._found, ranks)), excused)
+        return Verdict(tuple(_joined(self._found, ranks)), excused, self._unseen)
 
     def _tell(self, kind: str, at: int, detail: str = "", target_offset: int | None = None) -> None:
         self._found.append(
@@ -149,6 +150,7 @@ class _Comparison:
                 gone.update(places)
                 if self._excuse(at, *_NOT_STAGED):
                     self._excused[kinds.TRIMMED] += 1  # nothing is left to compare it with
+                    self._unseen += 1
                 else:
                     detail = "the map has it, and neither the source nor the stage does"
                     self._tell(kinds.STAGE, at, detail, places[0])

@@ -79,10 +79,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A comparison's outcome: differences by source offset, counts of excused records by reason."""
+    """A comparison's outcome: differences by source offset, counts of excused records by reason,
+    and how many of these only the map has."""
 
     differences: tuple[Difference, ...]
     excused: Mapping[str, int]
+    only_mapped: int = 0
 
     @property
     def word(self) -> str:

@@ -246,7 +246,7 @@ def test_what_was_forgotten_is_counted_once_whoever_still_has_it() -> None:
     here.source = [record for record in here.source or [] if record[0] not in (5, 6)]
     here.target = [record for record in here.target if record[0] - SHIFT not in (4, 6, 7)]
     here.pairs = [pair for pair in here.pairs if pair[0] != 7]
-    assert here.verdict() == Verdict((), {"forgotten": 5, "source_trimmed": 2})
+    assert here.verdict() == Verdict((), {"forgotten": 5, "source_trimmed": 2}, 2)
     here.allowed = Allowances(left_out={"forgotten": OffsetRanges([(4, 7)])})
     assert here.found() == [("stage_differs", 3, 3)]
 
@@ -262,11 +262,22 @@ def test_what_only_the_map_has_is_not_proven(why: str, told: str) -> None:
         here.source, here.stage = [], []
         here.target = [here.target[at] for at in kept]
         here.allowed = Allowances(source_start=3, left_out={why: OffsetRanges([(0, 2)])})
-        assert here.verdict() == Verdict((), {told: 3, "source_trimmed": 3})
+        assert here.verdict() == Verdict((), {told: 3, "source_trimmed": 3}, 3)
         assert here.verdict().word == "source_trimmed"
     here.source = [(at, f"record {at}") for at in range(3)]
     here.target = world(range(3)).target
     assert here.verdict().word == "proven", "the source has it again"
+
+
+def test_what_one_of_the_two_has_is_compared_whatever_the_other_lacks() -> None:
+    """The source has compacted one away, and another was deleted from the stage."""
+    here = world(range(3))
+    here.source = [record for record in here.source or [] if record[0] != 1]
+    here.stage = [record for record in here.stage if record[0] != 0]
+    here.allowed = Allowances(
+        source_compacts=True, left_out={"stage_trimmed": OffsetRanges([(0, 0)])}
+    )
+    assert here.verdict() == Verdict((), {"source_trimmed": 1, "stage_trimmed": 1}, 0)
 
 
 def without_stage(source: Sequence[int], reason: str) -> World:

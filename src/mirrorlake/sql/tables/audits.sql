@@ -23,7 +23,8 @@ CREATE TABLE IF NOT EXISTS audits (
   excused MAP<STRING, BIGINT> COMMENT 'records that were left out of the comparison, by reason',
   differences ARRAY<STRUCT<kind: STRING, first_offset: BIGINT, last_offset: BIGINT, record_count: BIGINT, target_offset: BIGINT, detail: STRING>>
     COMMENT 'kinds are those of docs/trust.md',
-  untold_differences BIGINT COMMENT 'how many differences of the range more than those that are listed'
+  untold_differences BIGINT COMMENT 'how many differences of the range more than those that are listed',
+  only_mapped BIGINT COMMENT 'mapped records that neither source nor stage has; null: an earlier version compared'
 ) USING DELTA
 COMMENT 'mirrorlake: proofs that nothing is missing'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')

@@ -21,8 +21,8 @@ ranges AS (
   SELECT audits.*, stage_count - coalesce(excused['parked'], 0L) - coalesce(excused['given_up'], 0L)
            - coalesce(excused['echo'], 0L) AS sent_count,
          coalesce(excused['superseded'], 0L) + coalesce(excused['target_trimmed'], 0L)
-           + least(coalesce(excused['source_trimmed'], 0L),
-                   coalesce(excused['forgotten'], 0L) + coalesce(excused['stage_trimmed'], 0L)) AS gone_count,
+           + coalesce(only_mapped, least(coalesce(excused['source_trimmed'], 0L),
+               coalesce(excused['forgotten'], 0L) + coalesce(excused['stage_trimmed'], 0L))) AS gone_count,
          coalesce(generation, 0) AS of_generation, coalesce(audits.target_generation, 0) AS of_target_generation,
          audits.target_topic AS mirror, first_offset DIV 100000 AS bucket
   FROM audits LEFT JOIN living_targets AS target
