@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
 from pyspark.sql import SparkSession
 
 import mirrorlake
+from mirrorlake.naming.at_target import name_at_target
 from tests.support.clusters import ClusterPair
 from tests.support.groups import delete_groups
 from tests.support.kafka import NewRecord, create_topic, read_topic, write
@@ -79,10 +80,9 @@ def test_sent_when_the_limit_was_raised(
     if point is not None:
         dies_at(point, topology)
     if forgets:
-        groups = AdminClient({"bootstrap.servers": clusters.west}).list_consumer_groups().result(20)
-        delete_groups(
-            clusters.west, [one.group_id for one in groups.valid if "-replay:" in one.group_id]
-        )
+        (row,) = lake.rows("SELECT DISTINCT flow FROM changes WHERE kind = 'replay'")
+        group = name_at_target(str(lake.internals.stored_id), row["flow"])
+        delete_groups(clusters.west, [group])
     sent = lake.replay_parked(start_over=starts_over)
     small = PARTITIONS * SIZES.count(6_000)
     assert not sent.complete and sent.continued is (point is not None and not starts_over)

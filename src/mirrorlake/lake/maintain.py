@@ -1,12 +1,13 @@
 """`mirrorlake maintain`: the upkeep of a lake, beside running replicators or without any."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from typing import Any
 
 from mirrorlake.config.lake import Maintenance
-from mirrorlake.config.topology import Topology
+from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.lake import table_upkeep
 from mirrorlake.lake.changes import HISTORY_DELETED, WHOLE_LAKE, Change
 from mirrorlake.lake.definitions import TABLES
@@ -16,6 +17,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.objectives import note_objectives
 from mirrorlake.lake.retention import ConsumingFlow, Cut, StagedGeneration, cut_records, removals_of
+from mirrorlake.lake.targets import stopped_targets
 
 #: Rows of the map are merged when their batches are so old, days: queries are about recent ones.
 MERGED_AFTER_DAYS = 1
@@ -149,19 +151,24 @@ def stage_of(
 
     Every flow of the file counts, also paused ones and, until `released`, disabled ones. A flow
     that has never run holds back all that it mirrors; one that parked records, everything from the
-    first of them on that was not sent since.
+    first of them on that was not sent since. None waits for what goes to a topic that was stopped
+    by a decision.
     """
     readers = []
     for flow in map(topology.flow, topology.flows):
         floors = table_upkeep.flow_floors(lake, flow.name, flow.target_topic)
         parked = table_upkeep.oldest_parked(lake, flow.name)
         held = {key: min(at, parked.get(key, at)) for key, at in floors.items()}
-        readers.append(
-            ConsumingFlow(
-                flow.name, flow.source, flow.selection.selects, held, flow.settings.enabled
-            )
-        )
+        mirrors = partial(_mirrors, flow, stopped_targets(lake, flow.name))
+        readers.append(ConsumingFlow(flow.name, flow.source, mirrors, held, flow.settings.enabled))
     return table_upkeep.staged_generations(lake, _ms(cutoff), _ms(released)), readers
+
+
+def _mirrors(flow: ResolvedFlow, stopped: Collection[tuple[str, str]], topic: str) -> bool:
+    """Whether a flow sends what is staged of a topic, now or later."""
+    return flow.selection.selects(topic) and (
+        not stopped or (topic, flow.target_topic(topic)) not in stopped
+    )
 
 
 def _days_ago(days: int) -> datetime:

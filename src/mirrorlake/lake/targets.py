@@ -104,6 +104,26 @@ def target_decisions(lake: Lake, flow: str) -> list[TargetDecision]:
     ]
 
 
+def stopped_targets(lake: Lake, flow: str) -> set[tuple[str, str]]:
+    """The source topics, each with a target topic, that an operator has decided to stop, since the
+    newest generation of the target topic is gone: nothing is sent there any more."""
+    stopped = {
+        (decision.topic, decision.target, decision.generation)
+        for decision in target_decisions(lake, flow)
+        if decision.resolution == "stop"
+    }
+    rows = lake.ask("target_generations_of", flow=flow) if stopped else ()
+    newest: dict[str, int] = {}
+    for row in rows:
+        target, number = row["target_topic"], row["target_generation"]
+        newest[target] = max(number, newest.get(target, number))
+    return {
+        (topic, target)
+        for topic, target in {(row["topic"], row["target_topic"]) for row in rows}
+        if {(topic, target, newest[target]), (topic, "", newest[target])} & stopped
+    }
+
+
 def closed_topics(lake: Reader, flow: str, known: Mapping[str, LivingTarget]) -> set[str]:
     """The source topics whose target topic is gone or was made again, and which wait for a decision
     or were stopped by one. `known` are the newest generations, by source topic."""

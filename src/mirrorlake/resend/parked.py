@@ -13,7 +13,7 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.lake.targets import noted_targets, target_decisions
+from mirrorlake.lake.targets import stopped_targets
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.produce.batch_report import BatchReport
@@ -106,29 +106,13 @@ class ParkedReplay:
         held = Counter(
             (row["topic"], row["target_topic"]) for row in self._waiting() if not row["lives"]
         )
-        stopped = self._stopped(held) if held else set()
+        stopped = stopped_targets(self._lake, self._asked.flow.name) if held else set()
         return [
             f"{topic}: {count:,} records stay parked, since topic {target} of cluster "
             f"{self._asked.flow.target} was deleted, or made again, and {why}"
             for (topic, target), count in sorted(held.items())
             for why in [_STOPPED if (topic, target) in stopped else _UNDECIDED]
         ]
-
-    def _stopped(self, mirrors: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Those of some source topics with target topics whose newest one an operator stopped."""
-        lake, flow = self._lake, self._asked.flow.name
-        noted, _ = noted_targets(lake, flow)
-        stopped = {
-            (decision.topic, decision.target, decision.generation)
-            for decision in target_decisions(lake, flow)
-            if decision.resolution == "stop"
-        }
-        return {
-            (topic, target)
-            for topic, target in mirrors
-            for number in [noted[target][-1].number]
-            if {(topic, target, number), (topic, "", number)} & stopped
-        }
 
     def run(
         self, stop: threading.Event, rate: int | None, report: Callable[[BatchReport], None]
