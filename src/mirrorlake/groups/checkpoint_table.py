@@ -3,13 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 
-from mirrorlake.groups.checkpoint_plan import (
-    EXCLUDED,
-    GONE,
-    LEFT_OF_LATE,
-    Checkpoint,
-    GroupPartition,
-)
+from mirrorlake.groups.checkpoint_plan import GONE, LEFT_OF_LATE, Checkpoint, GroupPartition
 from mirrorlake.lake.changes import HISTORY_DELETED, WHOLE_LAKE, ChangeLog
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
@@ -19,6 +13,8 @@ from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 #: For how many days a group that has left its cluster is reported.
 LEFT_DAYS = 7
+#: The place of a group that is left out, and whose positions no client reports.
+NO_PLACE: TopicAndPartition = ("", -1)
 
 
 def newest_checkpoints(
@@ -109,21 +105,19 @@ def recently_left(
     return {group: LEFT_OF_LATE.format(at) for group, at in sorted(left.items())}
 
 
-def left_out_groups(lake: Reader, flow: str) -> dict[str, TopicAndPartition]:
-    """The groups noted as excluded by a flow, each with one partition where it has a position."""
-    rows = lake.query_rows("left_out_groups", flow=flow, reason=EXCLUDED)
+def left_out_groups(lake: Reader, flow: str, reason: str) -> dict[str, TopicAndPartition]:
+    """The groups that a flow has noted as left out for a reason, each with its place there."""
+    rows = lake.query_rows("left_out_groups", flow=flow, reason=reason)
     return {row["group_id"]: (row["topic"], row["partition"]) for row in rows}
 
 
 def note_left_out(
-    lake: Lake,
-    flow: str,
-    left_out: Mapping[str, TopicAndPartition],
-    gone: Mapping[str, TopicAndPartition],
+    lake: Lake, flow: str, noted: Sequence[tuple[str, Mapping[str, TopicAndPartition]]]
 ) -> None:
-    """Note groups that a flow's settings exclude, and excluded ones that have lost their positions.
-    The rows have no position, since those of excluded groups are not followed."""
-    if not (left_out or gone):
+    """Note a reason with the groups that a flow leaves out for it, or GONE with those for which
+    that is over. The rows have no position, since those of such groups are not followed. A place is
+    one partition in which a group has a position, or NO_PLACE."""
+    if not any(groups for _, groups in noted):
         return
     common = {"flow": flow, "checkpointed_at": next_time(lake.now, "newest_checkpoint")}
     rows = [
@@ -135,7 +129,7 @@ def note_left_out(
             "synced": False,
             "reason": reason,
         }
-        for groups, reason in ((left_out, EXCLUDED), (gone, GONE))
+        for reason, groups in noted
         for group, (topic, partition) in groups.items()
     ]
     lake.append("checkpoints", rows_of("checkpoints", rows))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from mirrorlake import failpoints
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import ReplicationError
+from mirrorlake.errors import MirrorlakeError, ReplicationError
 from mirrorlake.groups import logs
 from mirrorlake.groups.checkpoint_plan import (
     OTHER_KIND,
@@ -108,7 +108,9 @@ class ListedGroups:
         self._source = source
         self._listed: Listing | None = None
         self._listed_at = float("-inf")
-        self._other_kinds: frozenset[str] = frozenset()
+        #: Groups that are no consumer groups; None where that is not known.
+        self.other_kinds: frozenset[str] | None = None
+        self._told: frozenset[str] = frozenset()
 
     def listing(self) -> Listing:
         """The newest answer; one with errors is not kept."""
@@ -117,16 +119,17 @@ class ListedGroups:
         if self._listed is None or self._listed.errors or (settings.refresh_groups_enabled and old):
             self._listed = self._source.listing()
             self._listed_at = time.monotonic()
-            self._tell_other_kinds(self._source.other_kinds(self._listed))
+            self.other_kinds = self._source.other_kinds(self._listed)
+            self._tell_other_kinds(self.other_kinds or self._told)
         return self._listed
 
     def _tell_other_kinds(self, groups: frozenset[str]) -> None:
-        for group in sorted(groups - self._other_kinds):
+        for group in sorted(groups - self._told):
             if selects_group(self._flow.settings, group):
                 logger.warning(
                     "flow %s leaves out group %s, which is %s", self._flow.name, group, OTHER_KIND
                 )
-        self._other_kinds = groups
+        self._told = groups
 
 
 class Checkpointing:
@@ -174,7 +177,7 @@ class Checkpointing:
         """Translate what groups have committed since the last turn; return the rows written.
 
         Raises ClusterUnreachable when a cluster is silent, and ReplicationError when some groups
-        were not reported; the rows of the other groups are written first.
+        were not reported; the rows of the other groups are written, and published, first.
         """
         listing = self._listed.listing()
         # Groups no longer listed are queried too: only their coordinator knows if they are gone.
@@ -187,18 +190,30 @@ class Checkpointing:
         reported = self._source.positions(groups)
         changed = self._changed(reported)
         self._newest.write(changed, read_at)
+        self._newest.unpublished.update({row.group_partition: row for row in changed})
         # groups that were not reported are translated once they are
         self._passed_over.seen(but=self._newest.places_of(reported.errors))
         failpoints.reached("checkpointed")
-        self._publish(changed)
-        self._left_out.note(listing)
-        if problems := [*listing.errors, *not_reported(reported.errors)]:
-            raise ReplicationError(
-                f"cluster {self._flow.source} did not report the positions of some groups "
-                f"({'; '.join(problems)}); their checkpoints stay as they are, and they are asked "
-                "for again"
-            )
+        self._left_out.note(listing, self._listed.other_kinds)
+        unreported = self._unreported([*listing.errors, *not_reported(reported.errors)])
+        try:
+            self._publish()
+        except MirrorlakeError as refused:
+            if unreported is not None:
+                raise ReplicationError(f"{refused}; and {unreported}") from refused
+            raise
+        if unreported is not None:
+            raise unreported
         return changed
+
+    def _unreported(self, problems: Sequence[str]) -> ReplicationError | None:
+        if not problems:
+            return None
+        return ReplicationError(
+            f"cluster {self._flow.source} did not report the positions of some groups "
+            f"({'; '.join(problems)}); their checkpoints stay as they are, and they are asked "
+            "for again"
+        )
 
     def _changed(self, reported: GroupPositions) -> list[Checkpoint]:
         """The rows to write. A position in a topic that was made again, or behind where a log went
@@ -252,9 +267,8 @@ class Checkpointing:
         starts = self._mirror_starts.offsets_of(wanted)
         return {key: LogEnds(start, sys.maxsize) for key, start in starts.items()}
 
-    def _publish(self, changed: Sequence[Checkpoint]) -> None:
-        """Publish what changed, and what an earlier turn could not publish."""
-        self._newest.unpublished.update({row.group_partition: row for row in changed})
+    def _publish(self) -> None:
+        """Publish what changed, also what an earlier turn could not publish."""
         there = [
             checkpoint
             for checkpoint in self._newest.unpublished.values()

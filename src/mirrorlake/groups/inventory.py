@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 
 from mirrorlake.control.closed_sources import closed_sources
@@ -143,7 +144,7 @@ def why_unreachable(route: Route) -> str | None:
 def _by_cluster(route: Route, named: Sequence[str] | None) -> GroupInventory:
     admin = route.connections.groups(route.origin)
     listing = admin.listing()
-    others = dict.fromkeys(admin.other_kinds(listing), OTHER_KIND)
+    others = dict.fromkeys(admin.other_kinds(listing) or (), OTHER_KIND)
     others |= {"": NAMELESS} if "" in listing.states else {}
     if named is None:
         # A group that is no longer listed is gone only if its coordinator says so.
@@ -295,11 +296,25 @@ def _by_checkpoints(route: Route, named: Sequence[str] | None, gone: str) -> Gro
             standings.append(standing_by_checkpoint(checkpoint, leads_to, at))
         else:
             lost[place] = checkpoint.source_position
-    left_out = left_out_groups(lake, flow.name) if named is None else ()
-    not_moved = {group: EXCLUDED for group in sorted(left_out) if leaves_out(flow.settings, group)}
-    if named is None:
-        not_moved |= recently_left(newest, partial(selects_group, flow.settings))
+    not_moved = _noted_as_left(route, newest) if named is None else {}
     return GroupInventory(tuple(standings), gone=gone, not_moved=not_moved, lost=lost)
+
+
+def _noted_as_left(
+    route: Route, newest: Mapping[GroupPartition, tuple[Checkpoint, datetime]]
+) -> dict[str, str]:
+    """Groups that no command moves, as far as the flow has noted them, and those that have lost
+    their positions of late."""
+    lake, name, settings = route.lake, route.flow.name, route.flow.settings
+    reasons = {
+        group: why
+        for why in (OTHER_KIND, NAMELESS)
+        for group in left_out_groups(lake, name, why)
+        if not group or selects_group(settings, group)
+    }
+    excluded = left_out_groups(lake, name, EXCLUDED)
+    reasons |= {group: EXCLUDED for group in excluded if leaves_out(settings, group)}
+    return dict(sorted(reasons.items())) | recently_left(newest, partial(selects_group, settings))
 
 
 def _as_written(

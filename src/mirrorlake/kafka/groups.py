@@ -131,10 +131,10 @@ class GroupAdmin:
             logger.info("cluster %s: %s", self._admin.alias, reason_of(error.args[0]))
             return True
 
-    def other_kinds(self, listing: Listing) -> frozenset[str]:
+    def other_kinds(self, listing: Listing) -> frozenset[str] | None:
         """Groups that exist but are not listed, since they are not consumer groups: share groups
-        (KIP-932) and streams groups (KIP-1071). librdkafka 2.16 does not tell them apart. Without
-        an answer: none.
+        (KIP-932) and streams groups (KIP-1071). librdkafka 2.16 does not tell them apart. None
+        without an answer.
 
         Its old listing names groups of all kinds, and calls those it does not understand dead.
         """
@@ -144,7 +144,7 @@ class GroupAdmin:
             logger.info(
                 "cluster %s: groups of other kinds: %s", self._admin.alias, reason_of(error.args[0])
             )
-            return frozenset()
+            return None
         return frozenset(
             group.id for group in listed if group.state == "Dead" and group.id not in listing.states
         )

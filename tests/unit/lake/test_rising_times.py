@@ -9,6 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from mirrorlake.errors import ReplicationError, TargetLost
+from mirrorlake.groups.checkpoint_plan import EXCLUDED, GONE
 from mirrorlake.groups.checkpoint_table import left_out_groups, note_left_out
 from mirrorlake.lake import rising_times
 from mirrorlake.lake.changes import Change
@@ -106,10 +107,10 @@ def test_an_alias_is_the_cluster_that_it_was_last(lake: Lake) -> None:
 
 
 def test_a_group_that_is_left_out_now_is_left_out(lake: Lake) -> None:
-    note_left_out(lake, FLOW, {}, {"g": ("t", 0)})
+    note_left_out(lake, FLOW, [(GONE, {"g": ("t", 0)})])
     was_ahead(lake, "checkpoints", "checkpointed_at")
-    note_left_out(lake, FLOW, {"g": ("t", 0)}, {})
-    assert left_out_groups(lake.now, FLOW) == {"g": ("t", 0)}
+    note_left_out(lake, FLOW, [(EXCLUDED, {"g": ("t", 0)})])
+    assert left_out_groups(lake.now, FLOW, EXCLUDED) == {"g": ("t", 0)}
 
 
 def test_a_position_of_before_a_loss_was_decided_about_is_behind_it(lake: Lake) -> None:
