@@ -9,7 +9,6 @@ from mirrorlake.errors import InputError, StageTrimmed
 from mirrorlake.lake.decisions import FOUND_NONE
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.incidents import Incident
-from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.table_upkeep import removals_from
@@ -37,6 +36,7 @@ def read_again(deployment: Deployment, alias: str, incident: Mapping[str, Any]) 
     key = (incident["topic"], incident["partition"])
     name, first, last = f"{key[0]}-{key[1]}", incident["first_offset"], incident["last_offset"]
     with Lease(lake, f"reading again from cluster {alias}"):
+        stage = StageFiles(lake)
         place = PartitionGeneration(*key, incident["generation"])
         check = partial(_generation, deployment, alias, place, first=first, last=last)
         generation = check()
@@ -49,12 +49,13 @@ def read_again(deployment: Deployment, alias: str, incident: Mapping[str, Any]) 
                 f"cluster {alias} has nothing of offsets {first} to {last} of {name} any more: its "
                 f"log begins at {log.start}; choose continue or stop"
             )
-        staged = _first_staged(lake, alias, place, start)
+        staged = _first_staged(stage, alias, place, start)
         if staged is not None:  # another flow lacked them, too
             end = min(end, staged)
         if start == end:
             return int(start)
-        plan = LandingPlan(alias, {key: start}, {key: generation} if generation else {})
+        generations = {key: generation} if generation else {}
+        plan = LandingPlan(alias, {key: start}, generations, stage.newest_batch())
         landing = connections.topology.clusters[alias].landing
         client = connections.client(alias, "consumer")
         # The incident's time identifies it, whatever the clock was, and no other incident.
@@ -64,7 +65,7 @@ def read_again(deployment: Deployment, alias: str, incident: Mapping[str, Any]) 
         logger.info(
             "offsets %d to %d of %s were read from cluster %s again", start, end - 1, name, alias
         )
-        there = _first_staged(lake, alias, place, start)
+        there = _first_staged(stage, alias, place, start)
         if there is None or there > start:
             missing = (start, min(end, there or end) - 1)
             deployment.event_log.incidents.note(
@@ -87,9 +88,11 @@ def _found_none(flow: str, place: PartitionGeneration, missing: tuple[int, int])
     return Incident(flow, StageTrimmed.incident_kind, error)
 
 
-def _first_staged(lake: Lake, alias: str, place: PartitionGeneration, offset: int) -> int | None:
+def _first_staged(
+    stage: StageFiles, alias: str, place: PartitionGeneration, offset: int
+) -> int | None:
     """The first staged offset at or above one, of the same generation."""
-    with StageFiles(lake).reading() as index:
+    with stage.reading() as index:
         ranges = index.partition(alias, place.topic_partition)
         staged = next(ranges.above(place.generation, offset), None)
     if staged is None or staged.generation != place.generation:

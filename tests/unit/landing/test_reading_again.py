@@ -18,7 +18,16 @@ from mirrorlake.landing.source_comparison import LandingPlan
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.testing import MemoryCluster
-from tests.support.lake_rows import FLOW, ago, commit, no_session, opened, staged, write_file
+from tests.support.lake_rows import (
+    FLOW,
+    ago,
+    append,
+    commit,
+    no_session,
+    opened,
+    staged,
+    write_file,
+)
 
 PLACE = {"topic": "orders", "partition": 0, "generation": 0}
 
@@ -92,6 +101,20 @@ def test_what_was_read_again_for_another_flow_is_not_staged_twice(
         }
         assert module.read_again(deployment, "east", incident) == first
     assert committed == [{("orders", 0): 30}]
+
+
+def test_its_batch_is_numbered_above_all_that_are_staged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the clock alone it came below one that a clock had numbered that was ahead."""
+    deployment = trimmed(tmp_path, MemoryCluster("east", {"orders": [50]}))
+    ahead = 2**52
+    append(deployment.lake, "records", staged(range(50, 60), batch_id=ahead))
+    plans: list[LandingPlan] = []
+    monkeypatch.setattr(module, "land_again", lambda _, plan, *__, **___: plans.append(plan))
+    incident = {"flow": FLOW, **PLACE, "first_offset": 10, "last_offset": 29, "at": ago(5)}
+    module.read_again(deployment, "east", incident)
+    assert [plan.newest_batch for plan in plans] == [ahead]
 
 
 @pytest.mark.parametrize(
