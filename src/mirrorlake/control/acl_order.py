@@ -35,6 +35,14 @@ def apart(acls: Iterable[Acl], others: Collection[Acl]) -> list[Acl]:
     return [acl for acl in acls if not overlaps(acl)]
 
 
+def on_topics(acls: Sequence[Acl], topics: Collection[str]) -> list[Acl]:
+    """The ACLs that apply to one of these topics, be it among others."""
+    if not acls or not topics:
+        return []
+    others = set(apart(acls, [acls[0].on("LITERAL", topic) for topic in topics]))
+    return [acl for acl in acls if acl not in others]
+
+
 def _begin(acl: Acl) -> str:
     """The name of its topic, or the prefix of its topics."""
     return acl.name if acl.prefix is None else acl.prefix

@@ -6,13 +6,13 @@ process that takes over, or runs the opposite flow, knows each ACL's owner, when
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from functools import cache
 from typing import NamedTuple
 
 from mirrorlake.config.precedence import opposite_name
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.control.acl_order import allowances, apart, denials, removals
+from mirrorlake.control.acl_order import allowances, apart, denials, on_topics, removals
 from mirrorlake.control.acl_plan import (
     KIND,
     AclChange,
@@ -30,20 +30,25 @@ from mirrorlake.kafka.admin_acls import NoAcls, create_acls, delete_acls, descri
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.changes import Change, ChangeLog, PendingChanges
+from mirrorlake.lake.topic_states import applying_acls
 from mirrorlake.mm2.topics import checkpoints_topic
 
 logger = logging.getLogger(__name__)
 
+_WAITS = "it would apply to the mirror of a topic that waits for a decision"
+
 
 class _Compared(NamedTuple):
     """What a comparison found: what to do, the flow's ACLs, how mirrors are named. Where a cluster
-    reports no ACLs: why not, and the ACLs that mirrors need, as far as known, but cannot get."""
+    reports no ACLs: why not, and the ACLs that mirrors need, as far as known, but cannot get.
+    `held` are allowances that are not made yet, and why."""
 
     plan: AclPlan
     owned: Mapping[Acl, str | None]
     mirrors: Mirrors
     unreported: list[Change]
     lacking: Mapping[Acl, str | None] = {}
+    held: Mapping[Acl, str | None] = {}
 
     @property
     def unknown(self) -> str | None:
@@ -63,10 +68,13 @@ class AclSync:
         remote_topic: Callable[[str], str | None],
         mirrored: Callable[[], Collection[str]] = tuple,
         on_read: Callable[[frozenset[Acl]], object] = lambda acls: None,
+        waiting: Callable[[Set[str]], Set[str]] = lambda topics: frozenset(),
     ) -> None:
         """Prepare. `remote_topic` gives the target topic of a source topic, None if it cannot have
         one; `mirrored` gives the target topics that the flow has produced to. `on_read` gets the
-        source's ACLs each time that it reports them."""
+        source's ACLs each time that it reports them. `waiting` gives the source topics that wait
+        for a decision, and those of some that are about to: nothing new is allowed on their
+        mirrors, whose records are not of the topic that the source's ACLs are about now."""
         self.flow = flow
         #: ACLs that the flow made under another policy; None until a comparison has shown them.
         self.left: Mapping[Acl, str | None] | None = None
@@ -84,7 +92,7 @@ class AclSync:
         self._log = log
         self._remote_topic = remote_topic
         self._mirrored = mirrored
-        self._on_read = on_read
+        self._on_read, self._waiting = on_read, waiting
         self._refusals = RefusedChanges()
         self._pending = PendingChanges(log, flow.name)
         #: When `sync` compared both sides last, by the monotonic clock.
@@ -107,7 +115,7 @@ class AclSync:
         again after RETRY_REFUSED_SECONDS. Sets `left` to what the flow made under another policy.
         """
         began = time.monotonic()
-        plan, owned, mirrors, unreported, lacking = compared = self._compare()
+        plan, owned, mirrors, unreported, lacking, held = compared = self._compare()
         if compared.unknown is None:
             self.left = plan.left
         uncopied = [*unreported, *(not_written_out(acl, self.flow) for acl in plan.withheld)]
@@ -121,14 +129,10 @@ class AclSync:
         created = self._create(begun, wanted, owned)
         fresh = {AclChange("create", acl) for acl in created if acl not in owned}
         errors.update({AclChange("create", acl): error for acl, error in created.items()})
-        self.undone = {
-            **lacking,
-            **{acl: created.get(acl) for acl in wanted if created.get(acl, "") is not None},
-        }
+        unmade = {acl: created.get(acl) for acl in wanted if created.get(acl, "") is not None}
+        self.undone = {**lacking, **held, **unmade}
         stale = [change.acl for change in plan.changes if change.action == "delete"]
-        errors.update(
-            self._delete(removals(due, self.undone.keys(), mirrors.closed), allowances(stale))
-        )
+        errors.update(self._delete(removals(due, unmade.keys(), mirrors.closed), allowances(stale)))
         for change, error in errors.items():
             if error is None:
                 self._refusals.accepted(change)
@@ -143,21 +147,23 @@ class AclSync:
         self.compared_at = began  # one that failed in between is done anew
         return rows
 
-    def make_stated(self, stated: Iterable[Acl], names: Mapping[str, str]) -> None:
+    def make_stated(self, stated: Iterable[Acl], names: Mapping[str, str]) -> bool:
         """While the source is silent, make the ACLs that its `stated` ones, from the lake, imply
         for new mirrors; `names` are these by source topic. Makes one ACL per topic; the next `sync`
-        reduces them. Sets `undone` to what the target refused. Raises ClusterUnreachable."""
+        reduces them. Sets `undone` to what the target refused. Returns whether the target has ACLs
+        at all. Raises ClusterUnreachable."""
         there = describe_topic_acls(self._target)
         implied = implied_acls(stated, Mirrors(names)).acls
         if isinstance(there, NoAcls):
             self.undone = {} if there.disabled else dict.fromkeys(implied, there.reason)
-            return
+            return not there.disabled
         lacking = sorted(implied - there)
         created = self._create(lacking, lacking, ())
         self._log_and_record(
             [AclChange("create", acl).row(error, self._named_by) for acl, error in created.items()]
         )
         self.undone = {acl: created.get(acl) for acl in lacking if created.get(acl, "") is not None}
+        return True
 
     def _create(
         self, acls: Collection[Acl], wanted: Collection[Acl], owned: Collection[Acl]
@@ -216,9 +222,9 @@ class AclSync:
     def _compare(self) -> _Compared:
         # Read before and after: an ACL that the opposite flow made or deleted meanwhile is in one.
         opposite = self._owned(opposite_name(self.flow)).keys() if self._has_opposite else set()
-        source, target = describe_topic_acls(self._source), describe_topic_acls(self._target)
-        if not isinstance(source, NoAcls):
-            self._on_read(source)
+        source = describe_topic_acls(self._source)
+        self._note(source)  # now: the target may not answer
+        target = describe_topic_acls(self._target)
         unreported = [
             acls_unreported(admin, answer, self.flow)
             for admin, answer in ((self._source, source), (self._target, target))
@@ -240,7 +246,28 @@ class AclSync:
         owned = self._owned(self.flow.name)
         mirrors = self._mirrors(owned)
         plan = plan_acls(source, target, owned, mirrors=mirrors, policy=self._named_by)
-        return _Compared(plan, owned, mirrors, [])
+        held = self._held(plan.changes, mirrors.names)
+        changes = [change for change in plan.changes if change.acl not in held]
+        return _Compared(plan._replace(changes=changes), owned, mirrors, [], held=held)
+
+    def _note(self, source: frozenset[Acl] | NoAcls) -> None:
+        """Let the ACLs of the source be noted; without an authorizer it has none."""
+        if not isinstance(source, NoAcls):
+            self._on_read(source)
+        elif source.disabled:
+            self._on_read(frozenset())
+
+    def _held(
+        self, changes: Sequence[AclChange], names: Mapping[str, str]
+    ) -> dict[Acl, str | None]:
+        """The allowances to be made that would apply to the mirror of a topic that waits."""
+        fresh = allowances(change.acl for change in changes if change.action == "create")
+        if not fresh:
+            return {}
+        applying = applying_acls(names.values(), fresh)
+        waiting = self._waiting({topic for topic, name in names.items() if applying[name]})
+        mirrors = {name for topic in waiting if (name := self._remote_topic(topic)) is not None}
+        return dict.fromkeys(on_topics(fresh, mirrors), _WAITS)
 
     def _owned(self, flow: str) -> dict[Acl, str | None]:
         """The ACLs that a flow made and has not deleted, each with its policy at that time; read

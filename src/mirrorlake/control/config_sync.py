@@ -175,12 +175,14 @@ class ConfigSync:
         return change.refusal or None
 
     def _compare(self) -> _Compared:
-        pairs, factors = self._pairs()
-        source = describe_topic_configs(self._source, pairs)
-        self._on_read(source.configs)
+        names = self._names()
+        source = describe_topic_configs(self._source, names)
+        self._on_read(source.configs)  # now: the target may not answer
+        there = self._target.topics()
+        pairs = {topic: name for topic, name in names.items() if name in there}
         target = describe_topic_configs(self._target, pairs.values())
         described = [
-            ConfigPair(topic, name, source.configs[topic], target.configs[name], factors[name])
+            ConfigPair(topic, name, source.configs[topic], target.configs[name], there[name].factor)
             for topic, name in pairs.items()
             if topic in source.configs and name in target.configs
         ]
@@ -198,20 +200,19 @@ class ConfigSync:
                 self._alike[pair.topic] = pair
         return changes
 
-    def _pairs(self) -> tuple[dict[str, str], dict[str, int]]:
-        """Target topics by source topic, where both exist and do not wait, and their factors."""
-        there, waiting = self._target.topics(), self._waiting()
+    def _names(self) -> dict[str, str]:
+        """Target topics by source topic, of those that do not wait, whether they exist or not."""
+        waiting = self._waiting()
         names = {
             topic: self._remote_topic(topic)
             for topic in self._source.topics()
             if self._selection.selects(topic) and topic not in waiting
         }
-        pairs = {
+        return {
             topic: name
             for topic, name in names.items()
-            if name is not None and name in there and not self._is_led(topic, name)
+            if name is not None and not self._is_led(topic, name)
         }
-        return pairs, {name: there[name].factor for name in pairs.values()}
 
     def _is_led(self, topic: str, name: str) -> bool:
         return self._leader is not None and topic == name and self._leader.selects(topic)

@@ -114,8 +114,8 @@ class TopicMaking:
         self, names: Mapping[str, str], states: Mapping[str, TopicState] | None = None
     ) -> dict[str, TargetRefused]:
         """Make the ACLs of target topics; return the topics of which the target refused some, by
-        source topic: these must not be made. Does nothing if the flow does not keep ACLs alike, or
-        the target has no authorizer.
+        source topic, and those whose ACLs are not known: these must not be made. Does nothing if
+        the flow does not keep ACLs alike, or the target has no authorizer.
 
         Args:
             names: the target topics by source topic.
@@ -126,17 +126,25 @@ class TopicMaking:
         """
         if not names or not self._flow.settings.sync_topic_acls_enabled:
             return {}
+        unknown: dict[str, TargetRefused] = {}
         if states is None:
             self._acls.sync()
         else:
-            stated = {acl for topic in names if topic in states for acl in states[topic].acls or ()}
-            self._acls.make_stated(stated, names)
+            acls = {topic: states[topic].acls for topic in names if topic in states}
+            stated = {acl for some in acls.values() for acl in some or ()}
+            if self._acls.make_stated(stated, names):
+                unknown = {
+                    topic: self._acls_unknown(topic, name)
+                    for topic, name in names.items()
+                    if acls.get(topic) is None
+                }
         lacking = applying_acls(names.values(), self._acls.undone)
-        return {
+        refused = {
             topic: self._refusal(name, lacking[name])
             for topic, name in names.items()
             if lacking[name]
         }
+        return unknown | refused
 
     def _refusal(self, name: str, lacking: Sequence[Acl]) -> TargetRefused:
         one = lacking[0]
@@ -163,4 +171,13 @@ class TopicMaking:
             "there; wait for the source, or make the topic by hand",
             topic=target,
             reason="UNKNOWN_STATE",
+        )
+
+    def _acls_unknown(self, topic: str, target: str) -> TargetRefused:
+        return TargetRefused(
+            f"topic {target} is not made on cluster {self._flow.target} yet: the lake does not "
+            f"know which ACLs {topic} has on cluster {self._flow.source}; let that cluster report "
+            "them, make the topic by hand, or set sync_topic_acls_enabled: false",
+            topic=target,
+            reason="UNKNOWN_ACLS",
         )

@@ -93,5 +93,6 @@ class SourceNotes:
             acls = describe_topic_acls(self._source)
             if isinstance(acls, NoAcls):
                 self._acls_refused = not acls.disabled
-            else:
+                acls = frozenset()  # as a cluster without an authorizer has
+            if not self._acls_refused:
                 self._states.note_acls(self._source.alias, acls)

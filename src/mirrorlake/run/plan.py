@@ -192,12 +192,14 @@ def _differences(
     given: Mapping[str, Mapping[str, str]] = dict.fromkeys(created, ALWAYS)
     if created and keeps_configs:
         given = configs.creation(created)
+    now = held.since_landed
     acls = AclSync(
         flow,
         connections,
         log,
         remote_topic=names.get,
         mirrored=lambda: frozenset(held.mirrored.values()),
+        waiting=lambda _: held.waiting | now.made_again | now.unknown,
     )
     wanted = acls.compare() if settings.sync_topic_acls_enabled else AclPlan([], (), {})
     return {
