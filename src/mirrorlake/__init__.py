@@ -74,16 +74,9 @@ __all__ = [
 
 #: Modules of the library, imported when one of their names is first used; the cheapest first.
 _LAZY = (
-    "answers",
-    "group_answers",
-    "lake_answers",
-    "verify_answer",
-    "resent",
-    "flows",
-    "lake",
-    "opening",
-    "tracing",
-)
+    "answers", "group_answers", "lake_answers", "verify_answer", "resent", "flows", "lake",
+    "opening", "tracing",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import mirrorlake
 from mirrorlake import InputError, LakeError, Moves, OpenLake, ReplicationError
-from mirrorlake.config.tracking import Tracking
+from mirrorlake.config.metrics import Tracking
 from mirrorlake.library.internals import Internals
 from mirrorlake.notebook import capacity, latency, open_notebook, translation
 from mirrorlake.notebook.jupyter import write

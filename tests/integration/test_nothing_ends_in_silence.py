@@ -22,9 +22,9 @@ from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.map_writer import MapWriter
 from mirrorlake.produce.shard_writing import ShardWriting
 from mirrorlake.run import control_loop, flow_worker, group_lease
+from mirrorlake.run.edits import TopologyWatch
 from mirrorlake.run.group_member import GroupMember
 from mirrorlake.run.upkeep import UpkeepWorker
-from mirrorlake.run.watch import TopologyWatch
 from mirrorlake.worker import Worker
 from tests.support.clusters import ClusterPair
 from tests.support.commands import mirrorlake as command

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mirrorlake.kafka import client_pool
-from mirrorlake.landing.driver_log import DriverLog
+from mirrorlake.landing.sinks import DriverLog
 from mirrorlake.produce.writer import ShardWriter
 from tests.support.calls import calls_of
 from tests.support.clusters import ClusterPair

@@ -12,8 +12,8 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from mirrorlake.devtools.local.ports import free_ports
-from mirrorlake.metrics.definitions import METRICS
 from mirrorlake.metrics.histogram import BOUNDS
+from mirrorlake.metrics.model import METRICS
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.commands import exit_code
 from tests.support.groups import commit_all

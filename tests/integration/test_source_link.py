@@ -19,8 +19,7 @@ from mirrorlake.native.reader import NativeReader
 from mirrorlake.native.silence import ClusterSilent
 from mirrorlake.threads import in_thread
 from mirrorlake.verify import log_reader
-from mirrorlake.verify.log_reader import LogReader
-from mirrorlake.verify.throttle import Throttle
+from mirrorlake.verify.log_reader import LogReader, Throttle
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
 from tests.support.lake_rows import now_of

@@ -19,13 +19,12 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from mirrorlake.cli.main import app
+from mirrorlake.config.metrics import Tracking
 from mirrorlake.config.topology import Topology, load_topology
-from mirrorlake.config.tracking import Tracking
 from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.run.samples import FlowLag
 from mirrorlake.tracking import runs as runs_module
-from mirrorlake.tracking.bench import record_bench
-from mirrorlake.tracking.runs import CLOSE_SECONDS, SWITCH, lake_directory, tracked
+from mirrorlake.tracking.runs import CLOSE_SECONDS, SWITCH, lake_directory, record_bench, tracked
 from mirrorlake.tracking.store import MlflowStore, described, open_store, place_of
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
@@ -170,7 +169,7 @@ def test_a_process_that_is_killed_while_it_makes_the_database_leaves_none_behind
     tmp_path: Path,
 ) -> None:
     """MLflow commits each of its tables: half of them are a database that nothing can open."""
-    code = "import sys; from pathlib import Path; from mirrorlake.config.tracking import Tracking; "
+    code = "import sys; from pathlib import Path; from mirrorlake.config.metrics import Tracking; "
     code += "from mirrorlake.tracking.store import open_store; "
     code += "open_store(Tracking(), Path(sys.argv[1]))"
     process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)])

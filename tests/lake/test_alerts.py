@@ -17,9 +17,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.heartbeats import note_heartbeat_topics
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.objectives import Mode, note_objectives
+from mirrorlake.lake.objectives import Mode, note_heartbeat_topics, note_objectives
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.run.status import read_status
 from mirrorlake.spark.session import settings_for_now

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import LakeError
-from mirrorlake.lake import catalog_views
+from mirrorlake.lake import registration
 from mirrorlake.lake.definitions import VIEWS, view_query
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
@@ -131,7 +131,7 @@ def test_a_view_that_cannot_be_altered_is_named(
     queries = {view: view_query(view) for view in VIEWS} | {
         "open_incidents": "SELECT flow FROM no_such_table"
     }
-    monkeypatch.setattr(catalog_views, "view_query", queries.__getitem__)
+    monkeypatch.setattr(registration, "view_query", queries.__getitem__)
     with pytest.raises(
         LakeError, match="the view open_incidents in .* cannot be altered, which only its owner may"
     ):

@@ -56,8 +56,7 @@ from mirrorlake.produce.fencing import fence_all
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.python_producer import PythonProducer
-from mirrorlake.produce.spec import FlowSpec
-from mirrorlake.produce.target import Target
+from mirrorlake.produce.spec import FlowSpec, Target
 from mirrorlake.produce.task import ShardJob, produce_shards
 from mirrorlake.run import target_losses
 from mirrorlake.run.flow_failures import FlowFailures

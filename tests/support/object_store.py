@@ -6,8 +6,8 @@ from pathlib import Path
 
 import yaml
 
-from mirrorlake.devtools.local import object_store as local
-from mirrorlake.devtools.local.object_store import BUCKET, ENVIRONMENT, ObjectStore
+from mirrorlake.devtools.local import metastore as local
+from mirrorlake.devtools.local.metastore import BUCKET, ENVIRONMENT, ObjectStore
 from mirrorlake.lake.place import Place, place_of
 
 #: What `Store.options` refer to, for the environment of who opens a lake there.

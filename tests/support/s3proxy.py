@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mirrorlake.devtools.local.object_store import BUCKET
+from mirrorlake.devtools.local.metastore import BUCKET
 from mirrorlake.devtools.local.ports import free_ports
 from mirrorlake.devtools.local.process import server
 from mirrorlake.spark.jars import JarSet, jars_of

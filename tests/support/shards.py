@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan, ShardPlan
-from mirrorlake.produce.skipped import PlannedRows
-from mirrorlake.produce.target import Target
+from mirrorlake.produce.counted import PlannedRows
+from mirrorlake.produce.spec import Target
 from mirrorlake.produce.task import ShardJob, forget_writers, produce_shard
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))

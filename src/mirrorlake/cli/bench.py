@@ -98,7 +98,7 @@ def bench(
     from mirrorlake.devtools.bench.latency import Pace
     from mirrorlake.devtools.bench.run import run_bench
     from mirrorlake.devtools.bench.tables import tables
-    from mirrorlake.tracking.bench import record_bench
+    from mirrorlake.tracking.runs import record_bench
 
     shared: Context = context.obj
     parts = _parts(only, lake)

@@ -65,3 +65,7 @@ def _offering(known: Callable[[Path], list[str]]) -> Callable[[typer.Context, st
 FLOWS = _offering(names_known.flows)
 TOPICS = _offering(names_known.topics)
 GROUPS = _offering(names_known.groups)
+FLOW = typer.Option(..., "--flow", help="The flow, as source->target.", autocompletion=FLOWS)
+ONLY_FLOWS = typer.Option(
+    [], "--flow", help="Only this flow; may be given several times.", autocompletion=FLOWS
+)

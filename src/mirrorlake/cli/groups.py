@@ -11,9 +11,6 @@ from mirrorlake.cli.context import AS_JSON, ENGINE, Context
 from mirrorlake.errors import InputError
 from mirrorlake.terminal import print_table
 
-FLOW = typer.Option(
-    ..., "--flow", help="The flow, as source->target.", autocompletion=completion.FLOWS
-)
 GROUPS = typer.Option(
     [], "--group", help="The group; may be given several times.", autocompletion=completion.GROUPS
 )
@@ -28,9 +25,7 @@ _TIME = "%Y-%m-%d %H:%M:%S"
 
 def groups(
     context: typer.Context,
-    flow: list[str] = typer.Option(
-        [], help="Only this flow; may be given several times.", autocompletion=completion.FLOWS
-    ),
+    flow: list[str] = completion.ONLY_FLOWS,
     group: list[str] = typer.Option(
         [], help="Only this group; may be given several times.", autocompletion=completion.GROUPS
     ),
@@ -55,7 +50,7 @@ def groups(
 
 def failover(
     context: typer.Context,
-    flow: str = FLOW,
+    flow: str = completion.FLOW,
     group: list[str] = GROUPS,
     all_groups: bool = ALL_GROUPS,
     dry_run: bool = DRY_RUN,
@@ -73,7 +68,7 @@ def failover(
 
 def failback(
     context: typer.Context,
-    flow: str = FLOW,
+    flow: str = completion.FLOW,
     group: list[str] = GROUPS,
     all_groups: bool = ALL_GROUPS,
     dry_run: bool = DRY_RUN,
@@ -90,7 +85,10 @@ def failback(
 
 
 def divergence(
-    context: typer.Context, flow: str = FLOW, engine: str | None = ENGINE, as_json: bool = AS_JSON
+    context: typer.Context,
+    flow: str = completion.FLOW,
+    engine: str | None = ENGINE,
+    as_json: bool = AS_JSON,
 ) -> None:
     """List the source records that never reached the target of a flow. Exits 1 when there are
     some, or nothing is known of the source."""

@@ -11,9 +11,7 @@ from mirrorlake.terminal import print_table
 
 def migrate(
     context: typer.Context,
-    flow: str = typer.Option(
-        ..., help="The flow, as source->target.", autocompletion=completion.FLOWS
-    ),
+    flow: str = completion.FLOW,
     topics: str = typer.Option(
         ..., metavar="REGEX", help="The topics of this wave: whole names, as at the source."
     ),

@@ -3,9 +3,8 @@
 import typer
 
 from mirrorlake.cli import completion
-from mirrorlake.cli.context import AS_JSON, Context
+from mirrorlake.cli.context import AS_JSON, Context, past_time_of
 from mirrorlake.cli.replay import ShownOnce
-from mirrorlake.cli.times import past_time_of
 from mirrorlake.errors import InputError
 
 

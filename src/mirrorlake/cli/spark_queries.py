@@ -14,9 +14,7 @@ def translate_checkpoint(
     directory: Path = typer.Argument(
         ..., metavar="DIR", help="The query's checkpointLocation; it is only read."
     ),
-    flow: str = typer.Option(
-        ..., help="The flow, as source->target.", autocompletion=completion.FLOWS
-    ),
+    flow: str = completion.FLOW,
     reverse: bool = typer.Option(False, "--reverse", help="From the target back to the source."),
     as_json: bool = AS_JSON,
 ) -> None:

@@ -3,16 +3,13 @@
 import typer
 
 from mirrorlake.cli import completion
-from mirrorlake.cli.context import AS_JSON, ENGINE, Context
-from mirrorlake.cli.times import time_of
+from mirrorlake.cli.context import AS_JSON, ENGINE, Context, time_of
 from mirrorlake.errors import InputError
 
 
 def trace(
     context: typer.Context,
-    flow: str = typer.Option(
-        ..., help="The flow, as source->target.", autocompletion=completion.FLOWS
-    ),
+    flow: str = completion.FLOW,
     topic: str = typer.Option(
         ...,
         help="Named as at the source; with --reverse, as at the target.",

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from mirrorlake.cli import completion
-from mirrorlake.cli.context import AS_JSON, Context, check_folder
-from mirrorlake.cli.times import past_time_of
+from mirrorlake.cli.context import AS_JSON, Context, check_folder, past_time_of
 from mirrorlake.errors import InputError
 from mirrorlake.terminal import print_table
 

@@ -1,4 +1,4 @@
-"""The `metrics` block of a topology file: for Prometheus and by OTLP (docs/metrics.md)."""
+"""The blocks `metrics` (docs/metrics.md) and `tracking` (docs/tracking.md) of a topology file."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -64,3 +64,16 @@ def split_address(address: str) -> tuple[str, int]:
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise ValueError("is no address to serve metrics at; write HOST:PORT")
     return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+class Tracking(Model):
+    """Every `run`, `bench`, `failover` and `failback` is recorded in an MLflow experiment, unless
+    `enabled` is false.
+
+    `uri` is MLflow's tracking URI and may hold references. The default is MLFLOW_TRACKING_URI, then
+    the workspace on Databricks, then a SQLite store in the lake's directory.
+    """
+
+    enabled: bool = True
+    uri: str | None = None
+    experiment: str = "mirrorlake"

@@ -1,5 +1,7 @@
 """The `security` block of a cluster (docs/security.md, "The security block")."""
 
+import re
+import textwrap
 from typing import Literal
 
 from pydantic import SecretStr, field_validator, model_validator
@@ -10,6 +12,25 @@ _LOGIN = ("username", "password")
 _TOKEN = ("token_endpoint", "client_id", "client_secret")
 _TOKEN_OPTIONS = ("scope", "extensions")
 _FILES = ("ca_file", "certificate_file", "key_file", "key_password")
+_BLOCK = re.compile(
+    r"\s*-----BEGIN (?P<kind>[A-Z0-9 ]+)-----(?P<body>[^:]*?)-----END (?P=kind)-----\s*"
+)
+
+
+def is_pem(text: str) -> bool:
+    """Whether a value is PEM text itself and not a file name."""
+    return text.lstrip().startswith("-----BEGIN")
+
+
+def with_line_breaks(text: str) -> str:
+    """Restore the line breaks of PEM text (RFC 7468) that a properties file or an environment
+    variable had on one line: Java's clients read that, OpenSSL does not."""
+    return text if "\n" in text.strip() else _BLOCK.sub(_block, text)
+
+
+def _block(match: re.Match[str]) -> str:
+    kind, lines = match["kind"], textwrap.wrap("".join(match["body"].split()), 64)
+    return "\n".join([f"-----BEGIN {kind}-----", *lines, f"-----END {kind}-----", ""])
 
 
 class Security(Model):

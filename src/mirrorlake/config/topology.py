@@ -16,11 +16,10 @@ from mirrorlake.config.cluster import Cluster, Landing
 from mirrorlake.config.fields import Model
 from mirrorlake.config.flow import Flow
 from mirrorlake.config.lake import Lake, Maintenance
-from mirrorlake.config.metrics import Metrics, Otlp
+from mirrorlake.config.metrics import Metrics, Otlp, Tracking
 from mirrorlake.config.objectives import FlowObjectives, Objectives
 from mirrorlake.config.security import Security
 from mirrorlake.config.topology_file import explain, nearest, read_mapping
-from mirrorlake.config.tracking import Tracking
 from mirrorlake.errors import TopologyError
 from mirrorlake.naming.naming import Naming
 from mirrorlake.naming.policy import check_topic_name, is_usable_alias, readable_aliases

@@ -155,14 +155,10 @@ def _problem(detail: ErrorDetails) -> str:
         return "is empty"
     expected = _TYPES.get(kind.removesuffix("_type").removesuffix("_attributes"))
     if expected:
-        given = _TYPES.get(_kind_of(detail["input"]), expected)
+        kind = type(detail["input"]).__name__
+        given = _TYPES.get({"str": "string", "list": "tuple"}.get(kind, kind), expected)
         return f"must be {expected}" + (f", not {given}" if given != expected else "")
     return f"is not valid: {detail['msg']}"
-
-
-def _kind_of(value: object) -> str:
-    kind = type(value).__name__
-    return {"str": "string", "list": "tuple"}.get(kind, kind)
 
 
 def _where(error: Exception) -> str:

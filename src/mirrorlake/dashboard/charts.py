@@ -10,8 +10,7 @@ from typing import Any
 import altair as alt
 
 from mirrorlake.dashboard.encodings import Axis, Channel, Format, Scale, Series
-from mirrorlake.dashboard.expressions import parse_expression
-from mirrorlake.dashboard.parts import Query
+from mirrorlake.dashboard.parts import Query, parse_expression
 from mirrorlake.dashboard.specs import ChartSpec, ComboSpec, HeatmapSpec, PieSpec, XYSpec
 
 #: Functions that the page registers: they format numbers and times as in its counters and tables.

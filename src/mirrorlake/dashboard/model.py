@@ -13,8 +13,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from mirrorlake.dashboard.encodings import Part
-from mirrorlake.dashboard.expressions import FieldPlan, parse_expression
-from mirrorlake.dashboard.parts import Dataset, Page, Query, UiSettings, Widget
+from mirrorlake.dashboard.parts import (
+    Dataset,
+    FieldPlan,
+    Page,
+    Query,
+    UiSettings,
+    Widget,
+    parse_expression,
+)
 from mirrorlake.dashboard.specs import FilterSpec, RangeFilterSpec
 from mirrorlake.errors import InputError
 

@@ -10,12 +10,12 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.closed_sources import closed_sources
 from mirrorlake.control.closed_targets import closed_targets
 from mirrorlake.errors import LakeError, LeaseTaken, MirrorlakeError
-from mirrorlake.failover.drained import Drained
+from mirrorlake.failover.left_over import Drained
 from mirrorlake.kafka.access import hidden
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
-from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.objectives import known_heartbeats
 from mirrorlake.lake.other_logs import other_logs, went_back
 from mirrorlake.lake.targets import living_targets
 from mirrorlake.lake.translate import Translator

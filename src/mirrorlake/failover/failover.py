@@ -15,8 +15,7 @@ from mirrorlake.config.precedence import opposite_name
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.failover.divergence import divergence_of
-from mirrorlake.failover.drained import Drained
-from mirrorlake.failover.left_over import left_over, undrained, warnings_of
+from mirrorlake.failover.left_over import Drained, left_over, undrained, warnings_of
 from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
 from mirrorlake.groups.inventory import GroupInventory, take_inventory, why_unreachable

@@ -2,9 +2,9 @@
 consumers start."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mirrorlake.errors import some_of
-from mirrorlake.failover.drained import Drained
 from mirrorlake.groups.checkpoint_plan import NOWHERE
 from mirrorlake.groups.inventory import GroupInventory
 from mirrorlake.groups.moves import MoveResult
@@ -13,6 +13,19 @@ from mirrorlake.groups.sync_plan import may_have_members
 
 #: How many topics, or partitions, of a group a sentence names.
 _NAMED = 5
+
+
+@dataclass(frozen=True)
+class Drained:
+    """The result of a catch-up. `missing` are partitions whose end was not reached; `records` were
+    produced by it; `held` names open transactions at the source that hold records back."""
+
+    flow: str
+    complete: bool
+    records: int = 0
+    missing: tuple[str, ...] = ()
+    detail: str | None = None
+    held: tuple[str, ...] = ()
 
 
 def left_over(

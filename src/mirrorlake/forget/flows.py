@@ -15,14 +15,14 @@ from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.forgotten import resends_from
 from mirrorlake.lake.map_store import LakeMap
-from mirrorlake.lake.source_generations import source_generations
+from mirrorlake.lake.other_logs import source_generations
 from mirrorlake.lake.table_upkeep import flow_floors
 from mirrorlake.lake.targets import noted_targets
 from mirrorlake.naming.at_target import name_at_target
 from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
 from mirrorlake.offsets.runs import decode_metadata
 from mirrorlake.produce.fencing import fence_all
-from mirrorlake.produce.target import Target
+from mirrorlake.produce.spec import Target
 from mirrorlake.run.leases import lease_of_flow
 from mirrorlake.run.other_process import runs_elsewhere
 

@@ -214,17 +214,13 @@ def plan_checkpoints(
 def _checkpoint(
     key: GroupPartition, position: Committed, translated: Translated | None
 ) -> Checkpoint:
-    group, topic, partition = key
     if translated is None:
         return Checkpoint(
-            group,
-            topic,
-            partition,
+            *key,
             position.offset,
             target_topic="",
             target_position=-1,
             metadata=position.metadata,
-            synced=False,
             reason=NO_MIRROR,
         )
     return translated_checkpoint(key, position, translated)
@@ -234,11 +230,8 @@ def translated_checkpoint(
     key: GroupPartition, position: Committed, translated: Translated, generation: int = 0
 ) -> Checkpoint:
     """The checkpoint of a position with a counterpart; `generation` is that of its source topic."""
-    group, topic, partition = key
     return Checkpoint(
-        group,
-        topic,
-        partition,
+        *key,
         position.offset,
         translated.topic,
         target_position=translated.offset,

@@ -32,11 +32,11 @@ from mirrorlake.groups.named_groups import not_reported
 from mirrorlake.groups.newest_checkpoints import NewestCheckpoints
 from mirrorlake.groups.passed_over import RunningPassedOver
 from mirrorlake.groups.readable import Sides, readable_positions
-from mirrorlake.groups.sent_checkpoints import published
 from mirrorlake.groups.shared_topics import Direction, joined
 from mirrorlake.kafka.groups import GroupAdmin, GroupPositions, Listing
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.translate import Translator
+from mirrorlake.mm2.formats import MirrorCheckpoint as PublishedCheckpoint
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
 from mirrorlake.offsets.positions import (
     Committed,
@@ -274,5 +274,16 @@ class Checkpointing:
             for checkpoint in self._newest.unpublished.values()
             if checkpoint.has_counterpart and not checkpoint.is_gone
         ]
-        self._topic.publish(map(published, there))
+        self._topic.publish(map(_published, there))
         self._newest.unpublished = {}
+
+
+def _published(checkpoint: Checkpoint) -> PublishedCheckpoint:
+    """As MirrorMaker 2's clients read it."""
+    return PublishedCheckpoint(
+        checkpoint.group_id,
+        *checkpoint.target,
+        checkpoint.source_position,
+        checkpoint.target_position,
+        checkpoint.metadata,
+    )

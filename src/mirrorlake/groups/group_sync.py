@@ -2,11 +2,19 @@
 
 import logging
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from typing import NamedTuple
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ReplicationError
-from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition, with_outcome
+from mirrorlake.groups.checkpoint_plan import (
+    REWOUND,
+    TRIMMED,
+    Checkpoint,
+    GroupPartition,
+    trimmed_reason,
+    with_outcome,
+)
 from mirrorlake.groups.checkpointing import Checkpointing
 from mirrorlake.groups.logs import LogStarts, ThrottledLogEnds
 from mirrorlake.groups.mover import (
@@ -21,9 +29,8 @@ from mirrorlake.groups.moves import change_of
 from mirrorlake.groups.named_groups import not_reported
 from mirrorlake.groups.newest_checkpoints import NewestCheckpoints
 from mirrorlake.groups.running_flow import RunningFlow
-from mirrorlake.groups.sent_checkpoints import as_kept, as_set, change_tried
 from mirrorlake.groups.sync_plan import NOT_THERE, SILENT, Keep, Move, TargetGroup, decide
-from mirrorlake.lake.changes import PendingChanges
+from mirrorlake.lake.changes import Change, PendingChanges
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -126,7 +133,7 @@ class GroupSync:
             if isinstance(decision, Move):
                 moves.append(checkpoint)
             elif decision is not None:
-                row = as_kept(checkpoint, decision)
+                row = _as_kept(checkpoint, decision)
                 rows += [row] if row != known.get(row.group_partition) else []
         self._nothing_by = None if rows or moves else seen
         return _Decisions(groups, errors, rows, moves)
@@ -162,9 +169,9 @@ class GroupSync:
     def _note_moved(self, rows: Sequence[Checkpoint], sent: Sequence[Sent]) -> list[Checkpoint]:
         """Note kept positions and outcomes of moves; return rows that differ from known ones."""
         tried = [move for move in sent if move.kept is None]
-        self._changes.add(change_of(*change_tried(move)) for move in tried)
+        self._changes.add(map(_change_tried, tried))
         rows = list(rows)
-        rows += [as_kept(move.checkpoint, move.kept) for move in sent if move.kept is not None]
+        rows += [_as_kept(move.checkpoint, move.kept) for move in sent if move.kept is not None]
         rows += [with_outcome(as_set(move), move.refused is None, move.refused) for move in tried]
         # Once: it looks at all positions, and drops those of topics made again meanwhile.
         known = self._newest.known()
@@ -222,6 +229,29 @@ def _decided(
     if checkpoint.synced:
         return None
     return Keep(SILENT if checkpoint.target in silent else NOT_THERE)
+
+
+def as_set(sent: Sent) -> Checkpoint:
+    """The checkpoint of a position that was set, or of the log's start if that lies behind it."""
+    checkpoint, to = sent.checkpoint, sent.to
+    if to is None or to.offset <= checkpoint.target_position:
+        return checkpoint
+    # A position that was held back still has to be translated again.
+    reasons = [part for part in checkpoint.own_reasons if not part.startswith(TRIMMED)]
+    reasons.append(trimmed_reason(to.offset - checkpoint.target_position))
+    return replace(checkpoint, target_position=to.offset, reason="; ".join(reasons))
+
+
+def _change_tried(sent: Sent) -> Change:
+    """A move that was sent, as a row of `changes`."""
+    to = sent.checkpoint.target_position if sent.to is None else sent.to.offset
+    return change_of(sent.checkpoint, sent.before, sent.refused, to)
+
+
+def _as_kept(checkpoint: Checkpoint, decision: Keep) -> Checkpoint:
+    """The checkpoint of a position that is left where it is, by a decision."""
+    is_noted = decision.reason == REWOUND or not decision.there
+    return with_outcome(checkpoint, decision.there, decision.reason if is_noted else None)
 
 
 class GroupTurns:

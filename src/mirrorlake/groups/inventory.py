@@ -26,8 +26,7 @@ from mirrorlake.groups.readable import bounded, readable_positions
 from mirrorlake.groups.route_sides import sides_of
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.kafka.groups import Listing, positions_or_errors
-from mirrorlake.lake.other_logs import other_logs, went_back
-from mirrorlake.lake.source_generations import source_generations
+from mirrorlake.lake.other_logs import other_logs, source_generations, went_back
 from mirrorlake.lake.targets import living_targets
 from mirrorlake.lake.translate import translate_all
 from mirrorlake.offsets.positions import Translated
@@ -78,7 +77,8 @@ def take_inventory(
         inventory = _by_checkpoints(route, named, gone)
     else:
         inventory = _by_cluster(route, named)
-    topics = _source_topics(inventory, route.reverse)
+    topics = set() if route.reverse else {name for _, name, _ in inventory.lost}
+    topics |= {_source_topic(standing, route.reverse) for standing in inventory.standings}
     closed = closed_targets(route.lake, route.connections, route.flow, moves)
     if gone is None:
         source = route.connections.admin(route.flow.source)
@@ -89,11 +89,6 @@ def take_inventory(
 
 def _source_topic(standing: Standing, reverse: bool) -> str:
     return standing.checkpoint.target_topic if reverse else standing.checkpoint.topic
-
-
-def _source_topics(inventory: GroupInventory, reverse: bool) -> set[str]:
-    nowhere = set() if reverse else {name for _, name, _ in inventory.lost}
-    return nowhere | {_source_topic(standing, reverse) for standing in inventory.standings}
 
 
 def _without_closed(

@@ -9,7 +9,7 @@ from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition, select
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
 from mirrorlake.groups.running_flow import RunningFlow
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.source_generations import source_generations
+from mirrorlake.lake.other_logs import source_generations
 from mirrorlake.offsets.positions import TopicAndPartition
 
 

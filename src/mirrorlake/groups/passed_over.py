@@ -9,8 +9,8 @@ from dataclasses import replace
 from mirrorlake.groups.running_flow import RunningFlow
 from mirrorlake.lake.decisions import decided_of
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.other_logs import source_generations
 from mirrorlake.lake.reader import Reader
-from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.starts import starts_of
 from mirrorlake.lake.targets import LivingMirror, living_targets
 from mirrorlake.lake.translate import translate_all

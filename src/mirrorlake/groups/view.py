@@ -109,10 +109,7 @@ def _row(inventory: GroupInventory, standing: Standing, known: _Known) -> dict[s
 
 def _nowhere(inventory: GroupInventory, key: GroupPartition, position: int) -> dict[str, Any]:
     """The row of a position without a counterpart."""
-    group, topic, partition = key
-    checkpoint = Checkpoint(
-        group, topic, partition, position, target_topic="", target_position=-1, reason=NO_MIRROR
-    )
+    checkpoint = Checkpoint(*key, position, target_topic="", target_position=-1, reason=NO_MIRROR)
     nothing = _Known(Listing({}), GroupPositions({}))
     row = _row(inventory, Standing(checkpoint, False, 0), nothing)
     unknown = dict.fromkeys(

@@ -11,8 +11,7 @@ from pydantic import SecretStr
 
 from mirrorlake.config.client_settings import JAVA_CONSUMER, LIBRDKAFKA, Role
 from mirrorlake.config.cluster import Cluster
-from mirrorlake.config.pem import is_pem, with_line_breaks
-from mirrorlake.config.security import Security
+from mirrorlake.config.security import Security, is_pem, with_line_breaks
 from mirrorlake.errors import TopologyError
 from mirrorlake.kafka.client_settings import ClientSettings, Value
 

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from mirrorlake.errors import Fenced, LakeError
 from mirrorlake.lake.catalog_names import CatalogNames, names_by_session
-from mirrorlake.lake.catalog_views import keep_view
 from mirrorlake.lake.definitions import VIEWS, definition, sql_text
 from mirrorlake.lake.folder import LEASES
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
 from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.reader import NONE, Frame, Reader
+from mirrorlake.lake.registration import keep_view
 from mirrorlake.lake.upkeep import TableUpkeep
 
 if TYPE_CHECKING:

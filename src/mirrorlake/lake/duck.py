@@ -24,9 +24,8 @@ from mirrorlake.config.topology_file import nearest
 from mirrorlake.errors import InputError, LakeError, text_of
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.delta_log import BARRED_FEATURES, DeltaLog, features_of, files_of
-from mirrorlake.lake.duck_frames import give, with_frames
+from mirrorlake.lake.duck_frames import column_as, give, plain, with_frames, without_huge
 from mirrorlake.lake.duck_query import PREPARED, WITH_FILES, DuckQuery
-from mirrorlake.lake.duck_types import column_as, plain, without_huge
 from mirrorlake.lake.folder import has_table, own_folder
 from mirrorlake.lake.java_patterns import read_noted
 from mirrorlake.lake.log_copy import LogCopy

@@ -83,17 +83,6 @@ def statistics_of(text: str) -> Mapping[str, Any]:
     return statistics
 
 
-def newest_batch_of(statistics: Mapping[str, Any]) -> int | None:
-    """The highest number of a batch that a file has records of; None if it is not stated."""
-    highest: Mapping[str, Any] = statistics.get("maxValues", {})
-    return highest.get("batch_id")
-
-
-def count_of(statistics: Mapping[str, Any]) -> int | None:
-    """How many records a file has; None if it is not stated."""
-    return statistics.get("numRecords")
-
-
 def ranges_from_commit(statistics: Mapping[str, Any]) -> list[StagedRange] | None:
     """The ranges that a commit's statistics show for a file: those that we stated, or that of a
     single partition; None where the file itself has to be read."""

@@ -13,7 +13,7 @@ from typing import IO
 
 from mirrorlake.errors import first_line
 from mirrorlake.extras import needs
-from mirrorlake.lake.remote_place import IN_MEMORY, RemotePlace
+from mirrorlake.lake.remote_place import IN_MEMORY, RemotePlace, root_and_path
 
 with needs("hdfs"):
     from hdfs_native import Client, WriteOptions
@@ -24,11 +24,11 @@ class HdfsPlace(RemotePlace):
 
     @property
     def _path(self) -> str:
-        return _cluster_and_path(self.url)[1]
+        return f"/{root_and_path(self.url)[1]}"
 
     @property
     def _client(self) -> Client:
-        return _client(_cluster_and_path(self.url)[0], tuple(sorted(self.options.items())))
+        return _client(root_and_path(self.url)[0], tuple(sorted(self.options.items())))
 
     def names(self, behind: str = "") -> list[str]:
         """See `Place.names`: without files that are being written."""
@@ -92,13 +92,6 @@ def _parts(content: bytes | IO[bytes]) -> Iterator[bytes]:
         return
     while part := content.read(IN_MEMORY):
         yield part
-
-
-@lru_cache(maxsize=64)
-def _cluster_and_path(url: str) -> tuple[str, str]:
-    scheme, _, rest = url.partition("://")
-    cluster, _, path = rest.partition("/")
-    return f"{scheme}://{cluster}", f"/{path}"
 
 
 @lru_cache(maxsize=16)

@@ -1,6 +1,8 @@
-"""Writes the topology file's objectives of flows into `objectives`, for the view `alerts`."""
+"""The table `objectives`, for the view `alerts`: the objectives that the topology file sets for
+flows, how these run, and which of their topics hold heartbeats."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal
 
 from mirrorlake.config.objectives import paused_pattern
@@ -15,6 +17,7 @@ Mode = Literal["continuous", "once", "stopped"]
 
 #: Columns that are not objectives from the file.
 _NOTED_APART = frozenset({"since", "noted_at", "heartbeat_topics"})
+_NOTED = "flow STRING, pattern STRING"
 
 
 def brings_heartbeats(flow: ResolvedFlow) -> bool:
@@ -64,3 +67,28 @@ def _says_more(row: Mapping[str, object], known: Mapping[str, object] | None) ->
         return True
     kept = _NOTED_APART | (set() if row.get("mode") else {"mode"})
     return any(row.get(name) != value for name, value in known.items() if name not in kept)
+
+
+def heartbeats_pattern(topics: Collection[str]) -> str:
+    """A regex, the same to Java, DuckDB and Python, that finds these topics and no other."""
+    return f"^(?:{'|'.join(re.escape(name) for name in sorted(topics))})$" if topics else "^$"
+
+
+def note_heartbeat_topics(lake: Lake, flow: str, topics: Collection[str]) -> None:
+    """Note which topics of a flow's source hold heartbeats; doing it again changes nothing."""
+    pattern = heartbeats_pattern(topics)
+    if any(
+        row["flow"] == flow and row["heartbeat_topics"] == pattern
+        for row in lake.ask_table("objectives")
+    ):
+        return
+    lake.change("note_heartbeat_topics", {"noted": Frame(_NOTED, [(flow, pattern)])})
+
+
+def known_heartbeats(
+    lake: Lake, flow: str, unnoted: Collection[str] = (HEARTBEATS,)
+) -> Callable[[str], bool]:
+    """Whether a topic of a flow's source is noted to hold heartbeats, or `unnoted` if none is."""
+    rows = (row["heartbeat_topics"] for row in lake.ask_table("objectives") if row["flow"] == flow)
+    pattern = re.compile(next(rows, None) or heartbeats_pattern(unnoted))
+    return lambda topic: pattern.search(topic) is not None

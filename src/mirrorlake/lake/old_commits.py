@@ -15,7 +15,7 @@ from collections.abc import Collection, Sequence
 from datetime import timedelta
 from itertools import chain
 
-from mirrorlake.lake.delta_log import DeltaLog, files_of
+from mirrorlake.lake.delta_log import DeltaLog, files_of, versions_in
 from mirrorlake.lake.log_repair import checkpoints_of
 from mirrorlake.threads import side_by_side
 
@@ -40,8 +40,7 @@ def shorten(log: DeltaLog, now_ms: int, most: int = MOST_COMMITS) -> int:
     dying process leaves are deleted the next time. Raises OSError, DeltaError.
     """
     names = log.names()
-    commits = sorted(int(name[:20]) for name in names if re.fullmatch(r"\d{20}\.json", name))
-    checkpoints = checkpoints_of(names)
+    commits, checkpoints = versions_in(names), checkpoints_of(names)
     if not commits or not checkpoints:
         return 0
     oldest = now_ms - KEPT // timedelta(milliseconds=1)

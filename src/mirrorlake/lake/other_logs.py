@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mirrorlake.lake.reader import Reader
-from mirrorlake.lake.source_generations import source_generations
+from mirrorlake.offsets.generations import Begun, SourceGenerations
 from mirrorlake.offsets.positions import (
     PartitionGeneration,
     TopicAndPartition,
@@ -15,6 +15,16 @@ from mirrorlake.offsets.positions import (
 )
 
 NOT_REPLICATED = "not replicated yet; this is the highest safe position"
+
+
+def begun_from(lake: Reader, alias: str) -> tuple[Begun, ...]:
+    """All generations that topics of a source cluster, and partitions by themselves, have begun."""
+    return tuple(Begun(**row) for row in lake.query_rows("generation_begins", source_cluster=alias))
+
+
+def source_generations(lake: Reader, flow: str) -> SourceGenerations:
+    """The generations of topics at the source of a flow, by the flow's name."""
+    return SourceGenerations(begun_from(lake, flow.partition("->")[0]))
 
 
 @dataclass(frozen=True)

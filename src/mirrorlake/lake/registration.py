@@ -1,14 +1,18 @@
-"""Names in a catalog for the tables of a lake at a path or URL, which delta-rs writes.
+"""Names in a catalog: for the tables of a lake at a path or URL, which delta-rs writes, and for the
+views of any lake.
 
-A catalog has them as external tables, by their location: making such a name commits nothing. An
-existing name is never made anew, since grants depend on it; nor is it moved.
+A catalog has such tables as external ones, by their location: making such a name commits nothing.
+An existing name is never made anew, since grants depend on it; nor is it moved. For the same reason
+a view is made once, altered where its query has changed, and never replaced (docs/not_obvious.md).
+A session that reads a folder makes its own views instead, which no other session sees
+(`Lake.make_known`).
 """
 
 import re
 
 from mirrorlake.errors import LakeError
-from mirrorlake.lake.catalog_names import CREATED, KEPT, CatalogNames, StatementRefused
-from mirrorlake.lake.definitions import TABLES
+from mirrorlake.lake.catalog_names import ALTERED, CREATED, KEPT, CatalogNames, StatementRefused
+from mirrorlake.lake.definitions import TABLES, VIEWS, view_query
 from mirrorlake.lake.folder import quoted
 
 
@@ -80,3 +84,30 @@ def _plain(location: str) -> str:
     text = re.sub(r"^(?:file|dbfs):/*", "/", location)
     text = re.sub(r"^s3[an]:", "s3:", re.sub(r"^abfs:", "abfss:", text))
     return text.rstrip("/")
+
+
+def keep_views(names: CatalogNames) -> dict[str, str]:
+    """Make missing views, and alter those whose query differs from ours; returns what was done.
+
+    Two processes may do this at once. Raises LakeError where a view can be neither made nor
+    altered: it is another principal's.
+    """
+    return {view: keep_view(names, view) for view in VIEWS}
+
+
+def keep_view(names: CatalogNames, view: str) -> str:
+    """The same for one view; those that it reads have to be there."""
+    query, is_known = view_query(view), view in names.known
+    if is_known and names.says(view, "View Text", query):
+        return KEPT
+    verb = f"ALTER VIEW {view}" if is_known else f"CREATE VIEW IF NOT EXISTS {view}"
+    try:
+        names.run(f"{verb} AS\n{query}")
+    except StatementRefused as error:
+        done = "altered, which only its owner may" if is_known else "made"
+        raise LakeError(
+            f"the view {view} in {names.schema} cannot be {done} ({error}); let the principal that "
+            f"runs this command, or a group of theirs, own the view (ALTER VIEW {view} OWNER TO …) "
+            "and have CREATE TABLE on the schema"
+        ) from error
+    return ALTERED if is_known else CREATED

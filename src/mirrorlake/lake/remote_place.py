@@ -6,6 +6,7 @@ import tempfile
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import IO, Any
 
 import pyarrow as pa
@@ -94,6 +95,14 @@ class RemotePlace(Place):
     @abstractmethod
     def write(self, content: "bytes | IO[bytes]") -> None:
         """See `Place.write`."""
+
+
+@lru_cache(maxsize=64)
+def root_and_path(url: str) -> tuple[str, str]:
+    """The URL of the bucket or cluster that a URL names, and the path below it."""
+    scheme, _, rest = url.partition("://")
+    root, _, path = rest.partition("/")
+    return f"{scheme}://{root}", path
 
 
 class _Parts(io.RawIOBase):

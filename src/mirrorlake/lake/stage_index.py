@@ -29,8 +29,6 @@ from mirrorlake.lake.delta_log import (
 )
 from mirrorlake.lake.file_ranges import (
     constants_of,
-    count_of,
-    newest_batch_of,
     ranges_from_commit,
     ranges_from_statistics,
     ranges_read,
@@ -240,20 +238,18 @@ class _LocalStage(_Source):
     def _take(self, index: StageIndex, commit: Commit) -> None:
         if commit.changes_table:
             self._check()
-        paths = [str(self._log.table / path) for path in commit.added]
         stated = {path: statistics_of(text) for path, text in commit.added.items()}
+        known = {path: ranges_from_commit(statistics) for path, statistics in stated.items()}
         for statistics in stated.values():
-            index.note_batch(newest_batch_of(statistics))
-        by_statistics = [ranges_from_commit(statistics) for statistics in stated.values()]
-        unread = [
-            path for path, ranges in zip(commit.added, by_statistics, strict=True) if ranges is None
-        ]
+            index.note_batch(statistics.get("maxValues", {}).get("batch_id"))
+        unread = [path for path, ranges in known.items() if ranges is None]
         read = ranges_read(
-            [self._log.table / path for path in unread], [count_of(stated[path]) for path in unread]
+            [self._log.table / path for path in unread],
+            [stated[path].get("numRecords") for path in unread],
         )
         added = [
-            (path, next(read) if ranges is None else ranges)
-            for path, ranges in zip(paths, by_statistics, strict=True)
+            (str(self._log.table / path), next(read) if ranges is None else ranges)
+            for path, ranges in known.items()
         ]
         removed = [str(self._log.table / path) for path in commit.removed]
         index.deletions += commit.deletes

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from mirrorlake.extras import needs
 from mirrorlake.lake.place import Answer, answered_whole
-from mirrorlake.lake.remote_place import IN_MEMORY, RemotePlace
+from mirrorlake.lake.remote_place import IN_MEMORY, RemotePlace, root_and_path
 
 with needs("stores"):
     import obstore
@@ -34,11 +34,11 @@ class StorePlace(RemotePlace):
 
     @property
     def _key(self) -> str:
-        return _bucket_and_key(self.url)[1]
+        return root_and_path(self.url)[1]
 
     @property
     def _store(self) -> Any:
-        return _store(_bucket_and_key(self.url)[0], tuple(sorted(self.options.items())))
+        return _store(root_and_path(self.url)[0], tuple(sorted(self.options.items())))
 
     def names(self, behind: str = "") -> list[str]:
         """See `Place.names`: a store lists a thousand names or more per answer."""
@@ -89,12 +89,12 @@ class StorePlace(RemotePlace):
             obstore.delete(self._store, self._key)
 
     def _content_or_size(self) -> bytes | int:
-        return _asked(self._asked_for)
+        def got() -> bytes | int:
+            answer = obstore.get(self._store, self._key)
+            size = int(answer.meta["size"])
+            return bytes(answer.bytes()) if size <= IN_MEMORY else size
 
-    def _asked_for(self) -> bytes | int:
-        answer = obstore.get(self._store, self._key)
-        size = int(answer.meta["size"])
-        return bytes(answer.bytes()) if size <= IN_MEMORY else size
+        return _asked(got)
 
     def read_part(self, first: int, end: int) -> bytes:
         return bytes(
@@ -104,13 +104,6 @@ class StorePlace(RemotePlace):
 
 def _mark_of(meta: Any) -> Hashable:
     return meta["e_tag"], meta["last_modified"]
-
-
-@lru_cache(maxsize=64)
-def _bucket_and_key(url: str) -> tuple[str, str]:
-    scheme, _, rest = url.partition("://")
-    bucket, _, key = rest.partition("/")
-    return f"{scheme}://{bucket}", key
 
 
 @lru_cache(maxsize=16)

@@ -11,8 +11,8 @@ from typing import Any
 
 from mirrorlake.errors import UnknownOffset
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.other_logs import source_generations
 from mirrorlake.lake.reader import Frame, Reader, one_of
-from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.offsets.generations import SourceGenerations
 from mirrorlake.offsets.positions import (
     PartitionGeneration,

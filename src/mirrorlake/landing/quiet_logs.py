@@ -80,7 +80,8 @@ class QuietLogs:
                 self._note_moved(key, now)
                 continue
             self.ends[key] = end
-            if before is not None and end > before and self._is_watched(key):
+            watched = key not in self._moved and key not in self._given  # for some time
+            if before is not None and end > before and watched:
                 self._unreported[key] = now
             if end != reached[key] or before not in (None, end):
                 self._note_moved(key, now)
@@ -95,10 +96,6 @@ class QuietLogs:
             self._unreported.pop(key, None)
             self._given[key] = now
         return to_watch
-
-    def _is_watched(self, key: TopicAndPartition) -> bool:
-        """Whether the watch has had a log for some time."""
-        return key not in self._moved and key not in self._given
 
     def _note_moved(self, key: TopicAndPartition, now: float) -> None:
         self._moved[key] = now

@@ -10,7 +10,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.lake.deployment import Deployment
-from mirrorlake.lake.heartbeats import known_heartbeats
+from mirrorlake.lake.objectives import known_heartbeats
 from mirrorlake.lake.starts import starts_from
 from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.naming.selection import TopicSelection

@@ -19,17 +19,24 @@ from deltalake.transaction import AddAction
 
 from mirrorlake import failpoints
 from mirrorlake.errors import ReplicationError
+from mirrorlake.kafka.client_pool import Breadth
+from mirrorlake.kafka.log import Log, open_log
 from mirrorlake.kafka.refusals import silence_in_words
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.small_batches import SmallBatches
 from mirrorlake.landing.checkpoints import is_fenced, planned_end
-from mirrorlake.landing.driver_log import DriverLog
-from mirrorlake.landing.job import LandJob
+from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.ranges import read_document
 from mirrorlake.landing.stage_file import StagedFile, write_parts
-from mirrorlake.landing.stage_rows import read_part
-from mirrorlake.offsets.positions import Ends, Ranges, offset_count, ranges_between
+from mirrorlake.landing.stage_rows import Read, read_part
+from mirrorlake.offsets.positions import (
+    Ends,
+    Ranges,
+    TopicAndPartition,
+    offset_count,
+    ranges_between,
+)
 from mirrorlake.spark.causes import cause_of
 from mirrorlake.spark.tasks import Done, dealt, run_by_spark, run_here
 
@@ -39,6 +46,54 @@ if TYPE_CHECKING:  # few records are landed without a session
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 logger = logging.getLogger(__name__)
+
+
+class DriverLog:
+    """Reads parts of a job by one client, kept from one batch to the next, and replaced once it
+    knows many more partitions than these have."""
+
+    def __init__(self, job: LandJob) -> None:
+        self._job = job
+        self._log: Log | None = None
+        #: The partitions that the client has been asked for.
+        self._asked: set[TopicAndPartition] = set()
+        self._breadth = Breadth()
+        #: Whether reading is given up: a stop does not wait for it.
+        self.closing = False
+
+    def read(self, pace: Pace, part: Part) -> Read:
+        """See `Log.read`. Raises ReplicationError once it is `closing`."""
+        if self._breadth.is_outgrown(len(self._asked), len(part.ranges)):
+            self.close()
+        self._asked.update(part.ranges)
+        if self._log is None:
+            small_answers = pace.in_small_answers
+            self._log = open_log(self._job.client, keep=True, small_answers=small_answers)
+        counts = {key: end - first for key, (first, end) in part.ranges.items()}
+        over_slow_link = pace.reads_few_partitions(pace.size_of(counts))
+        if over_slow_link:
+            # Fetching ahead for other partitions would take the link from these.
+            self._log.keep_prefetched(part.ranges)
+        for key, rows in self._log.read(part.ranges):
+            if self.closing:
+                raise ReplicationError(
+                    f"landing from cluster {self._job.alias} was stopped within a batch"
+                )
+            yield key, rows
+        if not over_slow_link:  # there, what is fetched ahead is read next
+            self._log.pause()
+
+    def drop_prefetched(self) -> None:
+        """Fetch nothing ahead: others read the next batch."""
+        if self._log is not None:
+            self._log.keep_prefetched(())
+
+    def close(self) -> None:
+        """Let go of the client; the next batch gets another one."""
+        log, self._log = self._log, None
+        self._asked.clear()
+        if log is not None:
+            log.close()
 
 
 @contextmanager

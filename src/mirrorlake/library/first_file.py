@@ -90,18 +90,14 @@ def security_of(given: Iterable[str], option: str) -> dict[str, str]:
             near = get_close_matches(key, Security.model_fields, 1)
             meant = f"; did you mean {near[0]}" if near else ""
             raise InputError(f"{option}: a security block has no {key}{meant} (docs/security.md)")
-        if key in _SECRET and not _is_no_secret(key, value):
+        is_path = key == "key_file" and "-----" not in value
+        if key in _SECRET and not (is_path or is_reference(value)):
             raise InputError(
                 f"{option}: {key} would be in the file for all to read; give a reference, such as "
                 f"'{key}=${{env:NAME}}' or '{key}=${{secret:scope/key}}', in single quotes"
             )
         block[key] = value
     return block
-
-
-def _is_no_secret(key: str, value: str) -> bool:
-    is_path = key == "key_file" and "-----" not in value
-    return is_path or is_reference(value)
 
 
 def tried(file: FirstFile, connect: Callable[[Topology], Connections] = Connections) -> FirstFile:

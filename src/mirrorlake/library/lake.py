@@ -13,6 +13,7 @@ from mirrorlake.library.queries import Queries
 from mirrorlake.library.resends import Resends
 from mirrorlake.library.store_refusals import raises_lake_errors
 from mirrorlake.library.verify_answer import Verified
+from mirrorlake.run.options import RunOptions
 from mirrorlake.run.resolve import Wanted, open_incidents, resolve
 from mirrorlake.run.status import read_status
 
@@ -152,16 +153,11 @@ class OpenLake(Queries, Positions, Resends):
         """
         from mirrorlake.library.replicating import replicated
 
+        chosen = None if flows is None else tuple(flows)
+        config = None if once else self.internals.config
+        options = RunOptions(once, reader, config, chosen, standby=standby)
         return replicated(
-            self.internals,
-            flows,
-            once=once,
-            report=report,
-            stop=stop,
-            reader=reader,
-            register=register,
-            metrics=metrics,
-            standby=standby,
+            self.internals, options, report=report, stop=stop, register=register, metrics=metrics
         )
 
     def register(self) -> Registered:

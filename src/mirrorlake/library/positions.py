@@ -151,8 +151,8 @@ class Positions(Opened):
             LeaseTaken: another process moves groups between these clusters.
         """
         # these import Kafka's consumers, which other answers do not need
+        from mirrorlake.migrate.copies import Wave
         from mirrorlake.migrate.migration import migrate
-        from mirrorlake.migrate.wave import Wave
 
         wave = Wave(topics, groups, copies, rollback=rollback, dry_run=dry_run, inexact=inexact)
         lake = None if dry_run else self.internals.writable

@@ -2,9 +2,8 @@
 
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.catalog_names import CatalogNames
-from mirrorlake.lake.catalog_views import keep_views
 from mirrorlake.lake.opening import names_in_catalog, schema_in_catalog
-from mirrorlake.lake.registration import register_tables
+from mirrorlake.lake.registration import keep_views, register_tables
 from mirrorlake.library.answers import Rows
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.lake_answers import Registered

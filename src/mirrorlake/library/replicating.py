@@ -43,23 +43,21 @@ _ASKED_LATER = {"records", "latency", "audits"}
 
 def replicated(
     known: Internals,
-    names: Sequence[str] | None,
+    options: RunOptions,
     *,
-    once: bool,
     report: ReportProduced | None,
     stop: threading.Event | None,
-    reader: str,
-    register: bool = False,
-    metrics: str | None = None,
-    standby: bool = False,
+    register: bool,
+    metrics: str | None,
 ) -> Rows:
     """Run flows until the end; returns and raises as documented for `OpenLake.run`."""
     from mirrorlake.tracking.runs import check_wanted, tracked  # an extra, which is optional here
 
     topology, progress = known.topology, known.progress or Progress()
+    once, reader, names = options.once, options.reader, options.chosen
     with ExitStack() as outside:
         standing = outside.enter_context(_published(topology, metrics, progress))
-        _check_standby(topology, once, standby)
+        _check_standby(topology, once, options.standby)
         check_wanted(topology.tracking)
         # If no record passes through the JVM, tuning it costs more than it ever gains.
         known.short = (
@@ -89,13 +87,6 @@ def replicated(
             "once": str(once).lower(),
             "reader": reader,
         }
-        options = RunOptions(
-            once,
-            reader,
-            None if once else known.config,
-            None if names is None else tuple(names),
-            standby=standby,
-        )
         progress.expect([flow.name for flow in flows], reader)
         counts = _Counts(progress, report)
         ending = outside.enter_context(stopping(stop))

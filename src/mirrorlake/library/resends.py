@@ -1,6 +1,6 @@
 """Sending staged records again: the part of an open lake that replays and restores."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from threading import Event
@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 from mirrorlake.config.topology_file import nearest
 from mirrorlake.errors import InputError
 from mirrorlake.extras import needs
+from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.library.flows import Opened
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.resend_answers import planned_answer, sent_answer, together, with_extras
 from mirrorlake.library.resent import Resent
 from mirrorlake.library.store_refusals import raises_lake_errors
+from mirrorlake.naming.selection import matches_any
 
 if TYPE_CHECKING:  # modules that need Spark are imported where they are used
-    from mirrorlake.lake.stage_index import StageFiles
     from mirrorlake.produce.batch_report import BatchReport
     from mirrorlake.resend.cut import Moment
     from mirrorlake.resend.sender import SendOutcome
@@ -77,7 +78,6 @@ class Resends(Opened):
             LeaseTaken: another process replays to the same topic.
             ReplicationError: the target refused records.
         """
-        from mirrorlake.lake.stage_index import StageFiles
         from mirrorlake.library.replicating import stopping
 
         with needs("spark"):
@@ -89,7 +89,13 @@ class Resends(Opened):
         known = self.internals
         _check_clusters(known, source, cluster)
         stage = StageFiles(known.tables)
-        source = source or _source_of(known, stage, topic)
+        if source is None:
+            source, *others = _sources_of(stage, known.topology.clusters, topic)
+            if others:
+                raise InputError(
+                    f"the lake has a topic {topic} of clusters "
+                    f"{' and '.join((source, *others))}; say which one with --from"
+                )
         asked = ReplayRequest(
             source,
             topic,
@@ -139,7 +145,6 @@ class Resends(Opened):
             LeaseTaken: another process does the same.
             ReplicationError: the target refused more than single records.
         """
-        from mirrorlake.lake.stage_index import StageFiles
         from mirrorlake.library.replicating import stopping
 
         with needs("spark"):
@@ -151,7 +156,7 @@ class Resends(Opened):
         flows = [known.topology.flow(name) for name in names]
         stage, count = StageFiles(known.tables), _counting(report)
         if topic is not None:
-            _check_staged(stage, {resolved.source for resolved in flows}, topic)
+            _sources_of(stage, {resolved.source for resolved in flows}, topic)
         deployment = known.deployment
         replays: list[Resent] = []
         held: list[str] = []
@@ -214,7 +219,6 @@ class Resends(Opened):
             LeaseTaken: another process restores to the same cluster.
             ReplicationError: the target refused a topic or records.
         """
-        from mirrorlake.lake.stage_index import StageFiles
         from mirrorlake.library.replicating import stopping
         from mirrorlake.resend.extras import ALL
 
@@ -311,8 +315,6 @@ def _check_clusters(known: Internals, source: str | None, target: str | None) ->
 
 def _check_selected(below: Mapping[tuple[str, int], int], topics: Sequence[str]) -> None:
     """Raise InputError for the end of a partition whose topic is not restored."""
-    from mirrorlake.naming.selection import matches_any
-
     for topic, partition in below:
         if topics and not matches_any(topics, topic):
             raise InputError(
@@ -321,25 +323,13 @@ def _check_selected(below: Mapping[tuple[str, int], int], topics: Sequence[str])
             )
 
 
-def _check_staged(stage: "StageFiles", sources: Collection[str], topic: str) -> None:
-    """Raise InputError for a topic that the lake has of none of some clusters."""
+def _sources_of(stage: StageFiles, aliases: Iterable[str], topic: str) -> list[str]:
+    """Those of some clusters of which the lake has a topic. Raises InputError if there is none."""
     with stage.reading() as index:
-        if not any(topic in index.topics(source) for source in sources):
-            raise InputError(f"the lake has no records of a topic {topic}")
-
-
-def _source_of(known: Internals, stage: "StageFiles", topic: str) -> str:
-    """The only cluster whose topic is in the lake. Raises InputError for none or several."""
-    with stage.reading() as index:
-        aliases = [alias for alias in known.topology.clusters if topic in index.topics(alias)]
-    if len(aliases) == 1:
-        return aliases[0]
-    if not aliases:
+        there = [alias for alias in aliases if topic in index.topics(alias)]
+    if not there:
         raise InputError(f"the lake has no records of a topic {topic}")
-    raise InputError(
-        f"the lake has a topic {topic} of clusters {' and '.join(aliases)}; say which one with "
-        "--from"
-    )
+    return there
 
 
 def _target_of(known: Internals, source: str) -> str:

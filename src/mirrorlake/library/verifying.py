@@ -61,7 +61,12 @@ def verified(
             choice = replace(choice, again=False, differing=False)
             ending.wait(WATCH_SECONDS)
         auditor.look_whether_on_the_way(outcome)
-    _check_topics(topics, outcome)
+    for topic in topics:
+        if topic not in outcome.topics:
+            raise InputError(
+                f"no flow has brought a topic {topic} to its target; name one, and no pattern, as "
+                "it is at the source or at the target: `mirrorlake plan` lists them"
+            )
     return _answer(began, outcome)
 
 
@@ -76,15 +81,6 @@ def _workers(known: Internals, offsets: int) -> AuditWorkers:
         some = next(iter(index.paths()), None)
     by_files = readable_by_files(tables) and (some is None or files_readable(tables.spark, some))
     return AuditWorkers(tables, count, by_rows=not by_files)
-
-
-def _check_topics(topics: Sequence[str], outcome: Outcome) -> None:
-    for topic in topics:
-        if topic not in outcome.topics:
-            raise InputError(
-                f"no flow has brought a topic {topic} to its target; name one, and no pattern, as "
-                "it is at the source or at the target: `mirrorlake plan` lists them"
-            )
 
 
 def _answer(began: datetime, outcome: Outcome) -> Verified:

@@ -6,7 +6,7 @@ from typing import Any
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.groups.checkpoint_plan import OTHER_KIND
 from mirrorlake.groups.moves import MoveResult
-from mirrorlake.migrate.wave import Wave
+from mirrorlake.migrate.copies import Wave
 from mirrorlake.migrate.wave_groups import WaveGroups
 
 

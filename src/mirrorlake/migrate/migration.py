@@ -22,11 +22,10 @@ from mirrorlake.lake.event_log import EventLog, WrittenChanges
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.migrate.answer import document_of
-from mirrorlake.migrate.copies import copies_of
+from mirrorlake.migrate.copies import Wave, copies_of
 from mirrorlake.migrate.locating import Located, Locator, Pair
 from mirrorlake.migrate.matching import Counterpart
 from mirrorlake.migrate.reading import read_syncs
-from mirrorlake.migrate.wave import Wave
 from mirrorlake.migrate.wave_groups import WaveGroups, groups_of
 from mirrorlake.produce.encoding import Hops
 

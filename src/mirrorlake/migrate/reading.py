@@ -22,8 +22,7 @@ from mirrorlake.mm2.topics import offset_syncs_place, offset_syncs_separator
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.encoding import Hops
 from mirrorlake.verify.digest import digests_of
-from mirrorlake.verify.log_reader import LogReader
-from mirrorlake.verify.throttle import Throttle
+from mirrorlake.verify.log_reader import LogReader, Throttle
 
 _TEXT_AND_NUMBER = 6  # bytes in a sync's key besides the topic: its length, and a partition
 

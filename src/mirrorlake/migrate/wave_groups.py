@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from mirrorlake.errors import InputError
 from mirrorlake.groups.checkpoint_plan import GroupPartition
 from mirrorlake.kafka.groups import GroupAdmin, GroupPositions
-from mirrorlake.migrate.copies import Copies
+from mirrorlake.migrate.copies import EVERY_NAME, Copies, Wave
 from mirrorlake.migrate.locating import Pair
-from mirrorlake.migrate.wave import EVERY_NAME, Wave
 from mirrorlake.naming.at_target import is_own_group
 from mirrorlake.offsets.positions import Committed
 

@@ -9,8 +9,8 @@ from mirrorlake.errors import ClusterUnreachable, InputError
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.records import first_rows
-from mirrorlake.lake.heartbeats import known_heartbeats, note_heartbeat_topics
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.objectives import known_heartbeats, note_heartbeat_topics
 from mirrorlake.mm2.formats import decode_heartbeat, encode_heartbeat
 from mirrorlake.naming.policy import HEARTBEATS
 from mirrorlake.offsets.positions import partitions_of

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import pyarrow as pa
 
-from mirrorlake.config.tracking import Tracking
+from mirrorlake.config.metrics import Tracking
 from mirrorlake.library.capacity import RECORD_BYTES, UTILISATION, Load, needs
 from mirrorlake.library.capacity_figures import KINDS
 from mirrorlake.notebook import charts

@@ -11,7 +11,7 @@ from typing import Any
 
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.produce.parking import SIZE_REFUSALS
-from mirrorlake.produce.target import PRODUCER_SETTINGS
+from mirrorlake.produce.spec import PRODUCER_SETTINGS
 
 #: The codec that mostly makes records smallest.
 DENSEST = "zstd"

@@ -1,15 +1,35 @@
 """Counts what a reader of the stage gives against the plan: a position moves only behind read
 records, while an early end, or what is left out, would look like gaps."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+
+import pyarrow as pa
 
 from mirrorlake.errors import CountDiffers
 from mirrorlake.offsets import spans
-from mirrorlake.offsets.positions import PartitionGeneration
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.ranges import are_in, merged
 from mirrorlake.offsets.spans import CountError, Tally
 from mirrorlake.produce.batch import PartitionPlan
-from mirrorlake.produce.skipped import PlannedRows, Skipped
+
+#: By source partition: ranges of offsets, first and last inclusive.
+Skipped = Mapping[TopicAndPartition, tuple[tuple[int, int], ...]]
+#: Rows of a shard, each batch with the plan of its partition.
+PlannedRows = Iterator[tuple[PartitionPlan, pa.RecordBatch]]
+
+
+def without_skipped(rows: PlannedRows, skipped: Skipped) -> PlannedRows:
+    """Leave out records that the target refuses: an operator gave them up (`mirrorlake resolve
+    --choice skip`), or they are parked (`produce/parking.py`). They stay in the stage and get no
+    row in the map."""
+    wanted_not = {key: merged(ranges) for key, ranges in skipped.items() if ranges}
+    for plan, chunk in rows:
+        if ranges := wanted_not.get(plan.key):
+            offsets = chunk.column("offset").to_numpy(zero_copy_only=False)
+            chunk = chunk.filter(pa.array(~are_in(ranges, offsets)))
+        if chunk.num_rows:
+            yield plan, chunk
 
 
 def counted(rows: PlannedRows, plans: Sequence[PartitionPlan], skipped: Skipped) -> PlannedRows:

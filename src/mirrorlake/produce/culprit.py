@@ -16,7 +16,7 @@ from mirrorlake.kafka.access import topic_rights
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
 from mirrorlake.produce.delivery import NAMED_CLASSES, Delivery
 from mirrorlake.produce.record_producer import OffsetsUnknown
-from mirrorlake.produce.target import Target
+from mirrorlake.produce.spec import Target
 
 
 class TopicDenied(Exception):

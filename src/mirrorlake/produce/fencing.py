@@ -25,7 +25,7 @@ from mirrorlake.errors import PlanOutdated
 from mirrorlake.kafka.values import COORDINATOR_MOVES
 from mirrorlake.offsets.runs import CommittedMetadata, encode_metadata
 from mirrorlake.produce.patience import CALL_SECONDS
-from mirrorlake.produce.target import Target
+from mirrorlake.produce.spec import Target
 from mirrorlake.produce.writer import ShardWriter
 
 logger = logging.getLogger(__name__)

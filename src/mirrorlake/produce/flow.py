@@ -32,8 +32,7 @@ from mirrorlake.produce.ports import BatchWay, Stage
 from mirrorlake.produce.refused_records import RefusedRecords
 from mirrorlake.produce.report import Reports, table_of
 from mirrorlake.produce.shard_jobs import checked_for_unread, foreign_from, narrowed_jobs, target_of
-from mirrorlake.produce.spec import FlowSpec
-from mirrorlake.produce.target import Target
+from mirrorlake.produce.spec import FlowSpec, Target
 from mirrorlake.produce.task import ShardJob
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mirrorlake.produce.skipped import PlannedRows
+from mirrorlake.produce.counted import PlannedRows
 
 HEADER = "mirrorlake-provenance"
 

@@ -25,9 +25,11 @@ from confluent_kafka import (
 )
 
 from mirrorlake.native.exact import headers_of, times_to_send
+from mirrorlake.native.producer import Producer as NativeProducer
 from mirrorlake.native.producer import failure_of
+from mirrorlake.native.selfcheck import usable
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.produce.record_producer import OffsetsUnknown
+from mirrorlake.produce.record_producer import OffsetsUnknown, RecordProducer
 
 logger = logging.getLogger(__name__)
 
@@ -209,3 +211,13 @@ def _headers(
         or None
         for row in column.to_pylist()
     ]
+
+
+def new_producer(
+    settings: Mapping[str, Any], throttle: Callable[[ThrottleEvent], None], group: Consumer
+) -> RecordProducer:
+    """The native producer or, where that cannot be used, one of confluent-kafka's; `group` is a
+    client of the group of its positions."""
+    if usable("produced"):
+        return NativeProducer(settings, throttle, logger)
+    return PythonProducer(settings, throttle, logger, group)

@@ -1,6 +1,6 @@
 """What a shard needs of a producer: rows in, transactions out, and each row's target offset.
 
-`native/producer.py` and `produce/python_producer.py` implement it; `produce/producers.py` chooses.
+`native/producer.py` and `produce/python_producer.py` implement it; the latter chooses one.
 """
 
 from collections.abc import Mapping, Sequence

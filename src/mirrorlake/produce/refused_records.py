@@ -26,7 +26,7 @@ from mirrorlake.offsets.positions import MirroredPartition, PartitionGeneration
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.codecs import Codecs, of_size
-from mirrorlake.produce.skipped import Skipped
+from mirrorlake.produce.counted import Skipped
 from mirrorlake.produce.spec import FlowSpec
 
 if TYPE_CHECKING:

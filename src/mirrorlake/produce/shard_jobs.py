@@ -10,8 +10,7 @@ from mirrorlake.produce.batch import ShardPlan
 from mirrorlake.produce.codecs import Codecs
 from mirrorlake.produce.counted import Stretch, check_unread, narrowed
 from mirrorlake.produce.report import Reports
-from mirrorlake.produce.spec import FlowSpec
-from mirrorlake.produce.target import Target
+from mirrorlake.produce.spec import FlowSpec, Target
 from mirrorlake.produce.task import ShardJob
 
 

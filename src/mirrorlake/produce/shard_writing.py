@@ -13,13 +13,13 @@ from mirrorlake.kafka.refusals import principal_of
 from mirrorlake.lake.row_sizes import bytes_of_each
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import add_written, rebuild
+from mirrorlake.produce.counted import PlannedRows
 from mirrorlake.produce.culprit import TopicDenied, lacking_rights
 from mirrorlake.produce.delivery import Chunk, halves_of, parts_of, record_count, size_of
 from mirrorlake.produce.flow_positions import MetadataFull
 from mirrorlake.produce.older_lake import OLDER
 from mirrorlake.produce.parking import RECORD_REFUSALS, RefusedRecord, Search
 from mirrorlake.produce.report import Progress, Refused, measure
-from mirrorlake.produce.skipped import PlannedRows
 from mirrorlake.produce.writer import ShardWriter, TooSlow
 
 #: A transaction ends at this many records, or at the bytes (Arrow's size of the rows) that the

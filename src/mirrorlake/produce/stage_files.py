@@ -20,8 +20,7 @@ from mirrorlake.lake.parquet import RARE, open_parquet
 from mirrorlake.lake.row_sizes import grouped
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
-from mirrorlake.produce.counted import Stretch, counted, narrowed
-from mirrorlake.produce.skipped import PlannedRows, Skipped
+from mirrorlake.produce.counted import PlannedRows, Skipped, Stretch, counted, narrowed
 
 COORDINATES = ["source_cluster", "topic", "partition", "generation", "offset"]
 #: The content of a record, and the columns by which its latency is measured.

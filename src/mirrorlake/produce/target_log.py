@@ -12,7 +12,7 @@ from mirrorlake.kafka.log import Log, open_log
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.patience import CALL_SECONDS
 from mirrorlake.produce.provenance import may_be_of
-from mirrorlake.produce.target import Target
+from mirrorlake.produce.spec import Target
 
 
 def first_record(

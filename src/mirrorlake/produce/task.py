@@ -19,7 +19,7 @@ from mirrorlake.offsets.generations import number_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import CommittedMetadata, add_written, decode_metadata, trim_written
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
-from mirrorlake.produce.counted import counted
+from mirrorlake.produce.counted import PlannedRows, Skipped, counted, without_skipped
 from mirrorlake.produce.fencing import check_token
 from mirrorlake.produce.marked import marked_segments
 from mirrorlake.produce.older_lake import DECIDE, OLDER, ContentMatch
@@ -27,9 +27,8 @@ from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.provenance import without_echoes
 from mirrorlake.produce.report import Progress, Refused, result_of
 from mirrorlake.produce.shard_writing import ShardWriting
-from mirrorlake.produce.skipped import PlannedRows, Skipped, without_skipped
+from mirrorlake.produce.spec import Target
 from mirrorlake.produce.stage_files import read_shard, rows_by_partition
-from mirrorlake.produce.target import Target
 from mirrorlake.produce.writer import ShardWriter
 from mirrorlake.spark.tasks import Work
 

@@ -46,10 +46,10 @@ from mirrorlake.produce.flow_positions import (
 )
 from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
-from mirrorlake.produce.producers import new_producer
+from mirrorlake.produce.python_producer import new_producer
 from mirrorlake.produce.record_producer import OffsetsUnknown
 from mirrorlake.produce.report import Ended
-from mirrorlake.produce.target import PRODUCER_SETTINGS, Target
+from mirrorlake.produce.spec import PRODUCER_SETTINGS, Target
 from mirrorlake.produce.target_log import first_record, records_from
 
 logger = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.as_of import staged_as_of
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.other_logs import begun_from
 from mirrorlake.lake.reader import OFFSET_RANGES, SINGLE_OFFSETS, Frame
-from mirrorlake.lake.source_generations import begun_from
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.states import ALWAYS, states_as_of
 from mirrorlake.lake.table_upkeep import removals_from

@@ -22,14 +22,8 @@ _CONTROL = (
 #: Kinds of incident that close by themselves, and what helps.
 _BY_ITSELF: Mapping[str, str] = {
     **dict.fromkeys(
-        (
-            "source_refused",
-            "landing_failed",
-            "cluster_unreachable",
-            "flow_waits",
-            "not_a_member",
-            "upkeep_failed",
-        ),
+        "source_refused landing_failed cluster_unreachable flow_waits not_a_member "
+        "upkeep_failed".split(),
         _TRIED_AGAIN,
     ),
     "topic_refused": "change the topology file or the rights: it closes by itself once its cause "

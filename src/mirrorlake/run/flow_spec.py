@@ -11,7 +11,7 @@ from mirrorlake.lake.decisions import Decided
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.source_generations import source_generations
+from mirrorlake.lake.other_logs import source_generations
 from mirrorlake.lake.starts import starts_of
 from mirrorlake.naming.at_target import name_at_target
 from mirrorlake.offsets.positions import PartitionGeneration

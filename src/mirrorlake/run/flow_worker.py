@@ -15,9 +15,9 @@ from mirrorlake.errors import ClusterUnusable, MirrorlakeError, ReplicationError
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.lake.decisions import Decided
 from mirrorlake.lake.deployment import Deployment
-from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.lake.lease import AnyLease, taken_over
 from mirrorlake.lake.map_store import LakeMap
+from mirrorlake.lake.objectives import known_heartbeats
 from mirrorlake.lake.other_logs import OtherLogs
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.source_comparison import CurrentGenerations

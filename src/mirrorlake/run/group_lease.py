@@ -8,6 +8,7 @@ anything from being written twice, as they do without it.
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -115,7 +116,8 @@ class GroupLease:
         if self._thread is None:
             retry = Retry(report=self._report_failure, pauses=PAUSES)
             name = f"member of the group of {self.work}"
-            thread = Worker(name, self._turn, retry, self._leave_group, self._in_words)
+            leave = partial(self._end, GroupMember.leave)
+            thread = Worker(name, self._turn, retry, leave, self._in_words)
             thread.start()
             self._thread = thread  # only now: one that did not start has to be made again
 
@@ -249,9 +251,6 @@ class GroupLease:
         if failure.attempt >= QUIET_FAILURES:
             self._is_refused = True
             self._refused(failure.problem)
-
-    def _leave_group(self) -> None:
-        self._end(GroupMember.leave)
 
     def _end(self, how: Callable[[GroupMember], object]) -> None:
         """End the client, without waiting for it: if its cluster is away, that may take long."""

@@ -12,7 +12,7 @@ from mirrorlake.kafka.admin_configs import broker_config, describe_topic_configs
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicConfigs
 from mirrorlake.produce.codecs import named_codec
-from mirrorlake.produce.target import PRODUCER_SETTINGS
+from mirrorlake.produce.spec import PRODUCER_SETTINGS
 from mirrorlake.run.flow_spec import producer_settings
 
 #: Record size in bytes from which the brokers' request limit, 100 MiB by default, may matter.

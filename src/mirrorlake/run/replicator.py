@@ -16,7 +16,7 @@ from mirrorlake.lake.lease import locks_work
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.run.control_loop import beat_once
-from mirrorlake.run.edits import Edits, in_force
+from mirrorlake.run.edits import Edits, TopologyWatch, in_force
 from mirrorlake.run.first_start import note_starts_known
 from mirrorlake.run.flows_here import FlowsHere, ReportBatch, Running, Sampled
 from mirrorlake.run.landings_here import LandingsHere
@@ -27,7 +27,6 @@ from mirrorlake.run.other_process import check_alone
 from mirrorlake.run.preparing import TakeOver
 from mirrorlake.run.silent_clusters import SilentClusters, judged_late, note_refused
 from mirrorlake.run.upkeep import UpkeepWorker
-from mirrorlake.run.watch import TopologyWatch
 from mirrorlake.spark.causes import as_mirrorlake_error
 from mirrorlake.worker import Worker
 

@@ -15,13 +15,11 @@ from mirrorlake.lake.rising_times import time_of_sample
 from mirrorlake.lake.samples import newest_samples
 from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.offsets.known_offsets import SPREAD_FROM, KnownOffsets, spread
-from mirrorlake.offsets.lag import LagHistory, Stalls
-from mirrorlake.offsets.open_transactions import Held, OpenTransactions
+from mirrorlake.offsets.lag import Held, LagHistory, OpenTransactions, Stalls
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition, partitions_of
 from mirrorlake.offsets.samples import SampleLog
-from mirrorlake.run.sample_rows import SampleRow, SampleValues, keep_known
 from mirrorlake.run.snapshot import Snapshot
-from mirrorlake.run.standing_rows import Seen, StandingRows
+from mirrorlake.run.standing_rows import SampleRow, SampleValues, Seen, StandingRows, keep_known
 
 #: Seconds between two requests for all ends, if they are more than SPREAD_FROM.
 _ALL_SECONDS = 10.0
@@ -40,19 +38,6 @@ class FlowLag:
     )
     #: The flow's partitions that the source did not answer about.
     silent: Set[TopicAndPartition] = field(default=frozenset(), compare=False, repr=False)
-
-
-@dataclass(frozen=True)
-class _TargetEnds:
-    """A flow's partitions, their topics at the target, and end offsets there (where they exist)."""
-
-    keys: Sequence[TopicAndPartition]
-    names: Mapping[str, str]
-    target: Mapping[TopicAndPartition, int]
-
-    def target_end(self, key: TopicAndPartition) -> int | None:
-        """The partition's end offset at the target; None if it does not exist yet."""
-        return self.target.get((self.names[key[0]], key[1]))
 
 
 class Sampler:
@@ -104,15 +89,15 @@ class Sampler:
         is gone, it gets a single row that says so.
         """
         # before the poll, whose snapshot then covers all that the flow wrote below these ends
-        target_ends = self._target_ends()
-        self._look_for_losses(target_ends)
+        keys, names, target = self._target_ends()
+        self._look_for_losses(names, target)
         before, snapshot = self._before, poll()
         self._before = snapshot
         if snapshot is None:
             return None
         self._moved = snapshot.moved_since(before)
         source = self._connections.admin(self.flow.source)
-        places = self._places_of(target_ends.keys, snapshot.generations)
+        places = self._places_of(keys, snapshot.generations)
         clock = time.monotonic()
         starts = self._starts.of(
             clock, places, lambda keys: source.start_offsets(keys, skip_silent=True), self._lagging
@@ -130,12 +115,11 @@ class Sampler:
         stamp = time_of_sample(now, self._newest)
         self._newest = max(stamp, self._newest or stamp)
         held = self._look_for_transactions(now, ends, marks)
-        names = target_ends.names
         producible = {topic: self._targets.produced_topic(topic) is not None for topic in names}
         seen = Seen(
             places,
             names,
-            target=target_ends.target,
+            target=target,
             starts=starts,
             ends=ends,
             marks=marks,
@@ -145,7 +129,7 @@ class Sampler:
         some = self._standing.begin(seen, held | self._lagging)
         fresh = {
             key: {
-                **self._row(key, target_ends, (starts[key], ends[key]), snapshot, stamp),
+                **self._row(key, seen, stamp),
                 **self._held(key, max(ends[key], marks.get(key, 0))),
             }
             for key in (places if some is None else some)
@@ -192,15 +176,18 @@ class Sampler:
         self._stable = {places[key]: end for key, end in known.items()}
         return known
 
-    def _look_for_losses(self, ends: _TargetEnds) -> None:
+    def _look_for_losses(
+        self, names: Mapping[str, str], ends: Mapping[TopicAndPartition, int]
+    ) -> None:
         """Compare the target's ends with what the flow had written by the sample before. An open
         transaction holds the committed end back: where that is low, ask for the log's own."""
-        before, written = self._before, {} if self._before is None else self._before.written
+        if (before := self._before) is None:
+            return
         low = {
-            (ends.names[key[0]], key[1]): written[key]
-            for key in ends.keys
-            if before is not None and key in written and key not in before.blocked
-            if (end := ends.target_end(key)) is not None and end < written[key]
+            place: written
+            for key, written in before.written.items()
+            if key[0] in names and key not in before.blocked
+            if (place := (names[key[0]], key[1])) in ends and ends[place] < written
         }
         if low:
             target = self._connections.admin(self.flow.target)
@@ -225,12 +212,10 @@ class Sampler:
 
     def _held(self, key: TopicAndPartition, high_watermark: int) -> SampleRow:
         held = self._open.standing(key)
-        since = _time_of(None if held is None else held.since)
-        producer = None if held is None else held.producer_id
         return {
             "source_high_watermark": high_watermark,
-            "transaction_since": since,
-            "transaction_producer_id": producer,
+            "transaction_since": _time_of(None if held is None else held.since),
+            "transaction_producer_id": None if held is None else held.producer_id,
         }
 
     def _write(
@@ -282,7 +267,11 @@ class Sampler:
             self._history.observe(place, at, reached, row["source_end"])
             self._stalls.observe(place, at, row["produced_end"], 0)
 
-    def _target_ends(self) -> _TargetEnds:
+    def _target_ends(
+        self,
+    ) -> tuple[Sequence[TopicAndPartition], Mapping[str, str], Mapping[TopicAndPartition, int]]:
+        """The flow's partitions, the names of their topics at the target, and the end offsets there
+        of those that exist."""
         source = self._connections.admin(self.flow.source)
         target = self._connections.admin(self.flow.target)
         selects, topics = self._targets.selection.selects, source.topics().items()
@@ -293,7 +282,7 @@ class Sampler:
         remote = [
             (names[t], p) for t, p in keys if names[t] in there and p < there[names[t]].partitions
         ]
-        return _TargetEnds(keys, names, self._ends_of(remote, target, names))
+        return keys, names, self._ends_of(remote, target, names)
 
     def _ends_of(
         self, mirrors: Sequence[TopicAndPartition], target: ClusterAdmin, names: Mapping[str, str]
@@ -310,29 +299,21 @@ class Sampler:
             _every(len(mirrors)),
         )
 
-    def _row(
-        self,
-        key: TopicAndPartition,
-        target_ends: _TargetEnds,
-        bounds: tuple[int, int],
-        snapshot: Snapshot,
-        stamp: datetime,
-    ) -> SampleRow:
-        topic, _ = key
-        start, end = bounds
-        target_end = target_ends.target_end(key)
+    def _row(self, key: TopicAndPartition, seen: Seen, stamp: datetime) -> SampleRow:
+        snapshot, name = seen.snapshot, seen.names[key[0]]
+        target_end = seen.target.get((name, key[1]))
         return {
             **self._named(key, stamp),
-            "source_start": start,
-            "source_end": end,
+            "source_start": seen.starts[key],
+            "source_end": seen.ends[key],
             "staged_end": snapshot.covered_end(key),
             "produced_end": snapshot.produced_end(key, self._targets),
             "target_end": target_end,
-            "target_topic": target_ends.names[topic] or None,
+            "target_topic": name or None,
             "mapped_end": snapshot.mapped.get(key, 0),
             "target_passed_end": target_end if snapshot.all_produced(key, self._targets) else None,
             # As of the polled producer: what it produced does not count for a newer generation.
-            "target_generation": snapshot.target_generations.get(target_ends.names[topic], 0),
+            "target_generation": snapshot.target_generations.get(name, 0),
             "generation": snapshot.generations.generation(key),
         }
 

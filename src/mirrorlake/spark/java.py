@@ -30,11 +30,6 @@ def find_java() -> Path:
     raise MissingJava(_advice(unusable))
 
 
-def java_home() -> Path:
-    """The JAVA_HOME of `find_java()`, for programs that want the folder and not the command."""
-    return find_java().parent.parent
-
-
 def java_version(java: Path) -> int | None:
     """Return the feature version (17, 21, ...) that `java -version` prints, 8 for "1.8", None if it
     does not run. It starts a JVM, so the answer is kept until the file changes."""

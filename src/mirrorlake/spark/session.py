@@ -98,11 +98,9 @@ SHORT_SETTINGS: Mapping[str, str] = {
 #: Ten times the JVM's thresholds: hot loops reach them in a moment. The thousands of lukewarm
 #: methods of Spark's planning do not; optimising them costs a seventh of the first minutes' CPU.
 OPTIMISE_LESS = (
-    "-XX:Tier4InvocationThreshold=50000",
-    "-XX:Tier4MinInvocationThreshold=6000",
-    "-XX:Tier4CompileThreshold=150000",
-    "-XX:Tier4BackEdgeThreshold=400000",
-)
+    "-XX:Tier4InvocationThreshold=50000", "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000", "-XX:Tier4BackEdgeThreshold=400000",
+)  # fmt: skip
 #: JVM flags of a short session: no optimising compiler, and as much room for compiled code as there
 #: is with one. The default without is a fifth, which fills in a few minutes of planning; then the
 #: JVM throws code away and compiles it again for a fifth of its CPU.

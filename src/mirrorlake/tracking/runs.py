@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from mirrorlake.config.metrics import Tracking
 from mirrorlake.config.redaction import redacted, topology_hash
 from mirrorlake.config.topology import Topology
-from mirrorlake.config.tracking import Tracking
 from mirrorlake.extras import installed, missing
 from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.run.samples import FlowLag
@@ -47,6 +47,8 @@ _SPARK = (
     "spark.databricks.clusterUsageTags.clusterWorkers",
     "spark.databricks.clusterUsageTags.clusterNodeType",
 )  # fmt: skip
+#: Figures of a throughput run that are recorded.
+_THROUGHPUT = ("records_per_second", "cpu_seconds_per_million", "seconds")
 
 
 class Tracked:
@@ -230,3 +232,29 @@ def _cpu() -> float:
 
         return cpu_seconds([os.getpid()])
     return 0.0
+
+
+def record_bench(document: Mapping[str, Any], directory: Path) -> None:
+    """Record the document of `run_bench` beside its file, or at MLFLOW_TRACKING_URI."""
+    machine = {name: str(value) for name, value in document["machine"].items()}
+    with tracked_at(directory, "bench", {**machine, "at": document["at"]}) as tracking:
+        tracking.metrics(bench_metrics(document))
+        tracking.report(document)
+
+
+def bench_metrics(document: Mapping[str, Any]) -> dict[str, float]:
+    """The figures of all contestants by contestant/figure: mirrorlake/1024/records_per_second."""
+    metrics: dict[str, float] = {"seconds": document["seconds"]}
+    for size, part in document.get("throughput", {}).items():
+        for name, run in part["contestants"].items():
+            metrics.update({f"{name}/{size}/{figure}": run[figure] for figure in _THROUGHPUT})
+    for name, run in document.get("latency", {}).get("contestants", {}).items():
+        metrics.update(
+            {f"{name}/latency_{label}_ms": run[f"{label}_ms"] for label in ("p50", "p95", "p99")}
+        )
+    for name, feel in document.get("feel", {}).items():
+        figures = ("start_new_seconds", "start_again_seconds", "idle_cores")
+        metrics.update({f"{name}/{figure}": feel[figure] for figure in figures})
+    for name, value in document.get("control", {}).items():
+        metrics[f"control/{name}"] = value
+    return metrics

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from mirrorlake.config.metrics import Tracking
 from mirrorlake.config.references import env_provider, resolve
-from mirrorlake.config.tracking import Tracking
 from mirrorlake.extras import needs
 from mirrorlake.kafka.secrets import secret_provider, secret_stores
 

@@ -11,7 +11,7 @@ from mirrorlake.errors import ClusterUnusable
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.records import first_rows
 from mirrorlake.kafka.values import Row
-from mirrorlake.lake.heartbeats import known_heartbeats
+from mirrorlake.lake.objectives import known_heartbeats
 from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
 from mirrorlake.offsets.stage_index import StageIndex
@@ -89,7 +89,8 @@ def find_not_compared(
 def find_strangers(scope: FlowScope, index: StageIndex) -> list[dict[str, Any]]:
     """A difference for each target partition that holds records though the flow has brought nothing
     there: no range of a comparison reaches them. Raises ClusterUnusable."""
-    flow, grown = scope.flow, scope.untouched(index)
+    flow = scope.flow
+    grown = scope.target.untouched(index.topics(flow.source), scope.rows)
     firsts = {place: first for place, (_, first, _) in grown.items()}
     rows = _first_rows(scope.deployment.connections, flow.target, firsts)
     return [
@@ -114,7 +115,7 @@ def _beyond_maps(scope: FlowScope, aside: Callable[[str], bool]) -> list[NotComp
     writing there. Transaction markers are no records, so whether there is one is looked up."""
     grown = {
         (row["target_topic"], row["partition"]): (row, end)
-        for row, end in scope.beyond_maps()
+        for row, end in scope.target.beyond_maps(scope.rows)
         if not aside(row["topic"])
     }
     firsts = {place: row["target_end"] for place, (row, _) in grown.items()}

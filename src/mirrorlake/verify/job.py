@@ -20,10 +20,9 @@ from mirrorlake.produce.encoding import RECORDS, Hops, as_records
 from mirrorlake.produce.stage_files import COORDINATES, batches_of
 from mirrorlake.verify import verdict as kinds
 from mirrorlake.verify.digest import Twins, range_digest
-from mirrorlake.verify.log_reader import LogReader
+from mirrorlake.verify.log_reader import LogReader, Throttle
 from mirrorlake.verify.narrowing import compare
 from mirrorlake.verify.sides import Mapped, Side
-from mirrorlake.verify.throttle import Throttle
 from mirrorlake.verify.verdict import Allowances, Difference, Verdict
 
 logger = logging.getLogger(__name__)

@@ -1,7 +1,7 @@
 """Reads a partition's range of offsets, as record batches: committed, without a group."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +14,6 @@ from mirrorlake.kafka.refusals import is_refusal, reason_of, unusable
 from mirrorlake.native.silence import ClusterSilent, Complaints
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.encoding import as_records
-from mirrorlake.verify.throttle import Throttle
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +26,26 @@ _UNKNOWN = (
     KafkaError._UNKNOWN_TOPIC,
 )
 _NO_ANSWER = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
+
+
+class Throttle:
+    """Lets so many bytes per second through (None: no limit); at most one second's worth of unused
+    bytes is saved up. `clock` returns seconds, and `wait` waits for some."""
+
+    def __init__(
+        self, bytes_per_s: float | None, clock: Callable[[], float], wait: Callable[[float], object]
+    ) -> None:
+        self._rate, self._clock, self._wait = bytes_per_s, clock, wait
+        self._free_at = clock()
+
+    def took(self, size: int) -> None:
+        """Count `size` bytes as read; wait until the next ones may be read."""
+        if not self._rate:
+            return
+        now = self._clock()
+        self._free_at = max(self._free_at, now - 1.0) + size / self._rate
+        if self._free_at > now:
+            self._wait(self._free_at - now)
 
 
 class LogReader:

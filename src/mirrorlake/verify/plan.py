@@ -190,7 +190,7 @@ def _reached(segments: Sequence[Segment], offset: int, before: int) -> int:
 
 def _with_others(scope: FlowScope, ranges: Sequence[Range]) -> Iterator[Range]:
     """Add to ranges of shared target topics what other flows wrote there."""
-    shared = [range_ for range_ in ranges if range_.target_topic in scope.shared_targets]
+    shared = [range_ for range_ in ranges if range_.target_topic in scope.target.shared]
     others: dict[tuple[str, int], list[Extent]] = defaultdict(list)
     if shared:
         stretches = [

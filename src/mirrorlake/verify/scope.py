@@ -2,7 +2,7 @@
 what may differ there, and what was proven before."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -51,6 +51,7 @@ class FlowScope:
     topics and those that the stage may still have. `source_bounds` has the start and the end of
     each log whose leader reports them, and `hidden` the topics that may exist but may not be
     described. `floors` is where the flow continues behind its map: (generation, source offset).
+    `rows` are the newest rows of the map, one per partition.
     """
 
     def __init__(
@@ -63,19 +64,19 @@ class FlowScope:
         self._generations = generations_of(lake, flow.source)
         source = connections.admin(flow.source)
         self._ask_source(source, wanted)
-        self._target = TargetSide(flow, deployment, self.selected)
-        self._target.ask((row["target_topic"], row["partition"]) for row in self._extents(wanted))
-        self._rows = newest_extents(self._extents(wanted))
+        self.target = TargetSide(flow, deployment, self.selected)
+        self.target.ask((row["target_topic"], row["partition"]) for row in self._extents(wanted))
+        self.rows = newest_extents(self._extents(wanted))
         ends, starts = LakeMap(lake, flow.name).ends()[0], starts_of(lake.now, flow.name)
-        self.floors = floors_by(ends, self._target.noted, starts, flow.target_topic)
-        topics = {row["topic"] for row in self._rows} | self.selected
-        mirrors = {topic: self._target.mirror(topic) for topic in self.selected}
+        self.floors = floors_by(ends, self.target.noted, starts, flow.target_topic)
+        topics = {row["topic"] for row in self.rows} | self.selected
+        mirrors = {topic: self.target.mirror(topic) for topic in self.selected}
         mirrors |= {
             row["topic"]: LivingMirror(row["target_topic"], row["target_generation"])
-            for row in self._rows
+            for row in self.rows
         }
         # a topic may have mirrors of several names, each with partitions that it had last
-        names = {row["target_topic"] for row in self._rows}
+        names = {row["target_topic"] for row in self.rows}
         names |= {flow.target_topic(topic) for topic in self.selected}
         target = connections.admin(flow.target)
         self._target_configs = describe_topic_configs(target, sorted(names)).configs
@@ -87,7 +88,7 @@ class FlowScope:
         self.audited_at: datetime | None = None
         self._audited = self._read_audits()
         self._left_out = LeftOut(flow, lake, mirrors, starts)
-        self._left_out.lacks_by_right(self._target.noted, ends, self._rows)
+        self._left_out.lacks_by_right(self.target.noted, ends, self.rows)
 
     def _ask_source(self, source: ClusterAdmin, wanted: Callable[[ExtentRow], bool]) -> None:
         """Which partitions there are to mirror, and what they hold."""
@@ -112,7 +113,7 @@ class FlowScope:
     def partitions(self, index: StageIndex) -> list[PartitionScope]:
         """Each partition of which the stage holds records that the flow has passed, in order."""
         staged = index.topics(self.flow.source)
-        rows = {(row["topic"], row["partition"]): row for row in self._rows}
+        rows = {(row["topic"], row["partition"]): row for row in self.rows}
         for topic in self.selected & staged.keys():
             for partition, ranges in staged[topic].items():
                 row = self._passed((topic, partition), rows.get((topic, partition)), ranges)
@@ -124,23 +125,10 @@ class FlowScope:
         )
         return sorted((scope for scope in scopes if scope is not None), key=lambda scope: scope.key)
 
-    @property
-    def shared_targets(self) -> Collection[str]:
-        """The target topics of the flow that others of this lake have written to as well."""
-        return self._target.shared
-
-    def untouched(self, index: StageIndex) -> dict[TopicAndPartition, tuple[str, int, int]]:
-        """See `TargetSide.untouched`."""
-        return self._target.untouched(index.topics(self.flow.source), self._rows)
-
-    def beyond_maps(self) -> list[tuple[ExtentRow, int]]:
-        """See `TargetSide.beyond_maps`."""
-        return self._target.beyond_maps(self._rows)
-
     def is_of_mirror(self, row: Mapping[str, Any]) -> bool:
         """Whether an incident (`target_topic`, `target_generation`) may be about what its topic is
         mirrored to now."""
-        return row["topic"] is None or self._target.mirror(row["topic"]).is_of(row)
+        return row["topic"] is None or self.target.mirror(row["topic"]).is_of(row)
 
     def same_topic(self, topic: str) -> bool:
         """Whether the topic at the source is the one that was staged, or none was."""
@@ -155,13 +143,12 @@ class FlowScope:
 
     def landed(self, key: TopicAndPartition, staged: PartitionRanges | None) -> GenerationOffset:
         """How far landing has come, counting records that were deleted since."""
-        branch, generation = self._generations.branches.get(key), self._generations.generation(key)
-        ends = [0 if branch is None or branch.generation != generation else branch.first]
-        ends += [0 if staged is None else staged.ends().get(generation, 0)]
-        place = PartitionGeneration(*key, generation)
+        place = self._living(key)
+        ends = [self._branched(place)]
+        ends += [0 if staged is None else staged.ends().get(place.generation, 0)]
         ends += [last + 1 for _, last in self._left_out.forgotten(place)]
         ends += [last + 1 for _, last in self._left_out.lost_of_stage(place)]
-        return GenerationOffset(generation, max(ends))
+        return GenerationOffset(place.generation, max(ends))
 
     def left_out(
         self, key: TopicAndPartition, generation: int, compared: PartitionScope | None
@@ -178,7 +165,7 @@ class FlowScope:
         """Source offsets that differed when they were compared, with the verdict, and that the
         stage no longer has: nothing can prove them now."""
         firsts = {one.place: one.first for one in compared}
-        for row in self._rows:
+        for row in self.rows:
             place, generation = MirroredPartition.from_row(row), PartitionGeneration.from_row(row)
             gone = sorted(self._left_out.gone(generation), key=lambda extent: extent[1])[-1:]
             below = firsts.get(generation, gone[0][1] + 1 if gone else 0)
@@ -188,7 +175,7 @@ class FlowScope:
 
     def passed_over(self, key: TopicAndPartition) -> list[Extent]:
         """Source offsets of the living generation that the flow may lack for a noted reason."""
-        name, number = self._target.mirror(key[0])
+        name, number = self.target.mirror(key[0])
         return self._left_out.passed_over(
             MirroredPartition(*self._living(key), name or "", number or 0)
         )
@@ -203,9 +190,12 @@ class FlowScope:
 
     def begins(self, key: TopicAndPartition) -> int:
         """Where the flow's part of the living generation of a partition begins."""
-        generation, branch = self._generations.generation(key), self._generations.branches.get(key)
-        own = 0 if branch is None or branch.generation != generation else branch.first
-        return max(own, self._left_out.start(PartitionGeneration(*key, generation)))
+        place = self._living(key)
+        return max(self._branched(place), self._left_out.start(place))
+
+    def _branched(self, place: PartitionGeneration) -> int:
+        branch = self._generations.branches.get(place.topic_partition)
+        return 0 if branch is None or branch.generation != place.generation else branch.first
 
     def first(
         self,
@@ -229,9 +219,9 @@ class FlowScope:
         """The row of the map for a partition that the flow has passed up to a position without
         mapping a record of that generation: all its records there are echoes or parked. Else
         None."""
-        target_topic, number = self.flow.target_topic(key[0]), self._target.generation(key[0])
-        noted = self._target.noted.get(target_topic, ())
-        position = self._target.own_position(key, target_topic)
+        target_topic, number = self.flow.target_topic(key[0]), self.target.generation(key[0])
+        noted = self.target.noted.get(target_topic, ())
+        position = self.target.own_position(key, target_topic)
         if position is None or position.target_generation != number:
             return None
         floor = self.floors.get(key, (-1, 0))
@@ -263,18 +253,18 @@ class FlowScope:
         if first is None:
             return None
         first = max(first, self._left_out.start(PartitionGeneration.from_row(row)))
-        generations = {noted.number: noted for noted in self._target.noted.get(target_topic, ())}
+        generations = {noted.number: noted for noted in self.target.noted.get(target_topic, ())}
         noted = generations.get(row["target_generation"])
         if "passed" in row or (noted is not None and noted.begins == "end"):
             first = max(first, row["source_first"])
-        row, began = self._target.reached(row), row["target_first"]
+        row, began = self.target.reached(row), row["target_first"]
         if noted is not None and partition < len(noted.began):
             began = min(began, noted.began[partition])
         end, target_end = row["source_end"], row["target_end"]
-        position = self._target.positions.get((target_topic, partition))
+        position = self.target.positions.get((target_topic, partition))
         if position is not None:
-            target_end = max(target_end, self._target.ends.get((target_topic, partition), 0))
-            own = self._target.own_position((topic, partition), target_topic)
+            target_end = max(target_end, self.target.ends.get((target_topic, partition), 0))
+            own = self.target.own_position((topic, partition), target_topic)
             here = own is not None and (own.generation, own.target_generation) == (
                 row["generation"],
                 row["target_generation"],

@@ -7,7 +7,7 @@ from confluent_kafka import KafkaException
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable
 from mirrorlake.lake.deployment import Deployment
-from mirrorlake.lake.source_generations import source_generations
+from mirrorlake.lake.other_logs import source_generations
 from mirrorlake.lake.targets import LivingMirror, noted_targets
 from mirrorlake.naming.policy import HEARTBEATS
 from mirrorlake.offsets.positions import MirroredPartition, TopicAndPartition, partitions_of

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from mirrorlake.cli.run_view import drawn, living, logged
+from mirrorlake.cli.replicate import drawn, living, logged
 from mirrorlake.library.progress import Progress
 from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.run.samples import FlowLag
@@ -75,12 +75,12 @@ def test_a_line_of_the_log_where_there_is_no_terminal(caplog: pytest.LogCaptureF
     caplog.set_level(logging.INFO)
     handler = logging.Handler()
     handler.emit = lambda _record: told.set()  # type: ignore[method-assign]
-    logging.getLogger("mirrorlake.cli.run_view").addHandler(handler)
+    logging.getLogger("mirrorlake.cli.replicate").addHandler(handler)
     try:
         with logged(going(), 0.01):
             assert told.wait(10)
     finally:
-        logging.getLogger("mirrorlake.cli.run_view").removeHandler(handler)
-    found = next(record for record in caplog.records if record.name == "mirrorlake.cli.run_view")
+        logging.getLogger("mirrorlake.cli.replicate").removeHandler(handler)
+    found = next(record for record in caplog.records if record.name == "mirrorlake.cli.replicate")
     assert "lag 34 records, 2 s" in found.getMessage()
     assert found.facts["lag_records"] == 34 and found.facts["flow"] == "a->b"  # type: ignore[attr-defined]

@@ -19,7 +19,7 @@ from mirrorlake.cli import demo, groups, inspect, local, maintain, resolve
 from mirrorlake.cli.context import Context
 from mirrorlake.cli.importing import _show as show_import
 from mirrorlake.cli.plan_view import show_plan
-from mirrorlake.cli.run_view import drawn
+from mirrorlake.cli.replicate import drawn
 from mirrorlake.config.topology import Topology
 from mirrorlake.devtools.local.develop import ClusterStatus
 from mirrorlake.lake.reader import QueryRows

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from mirrorlake.cli.times import past_time_of, time_of
+from mirrorlake.cli.context import past_time_of, time_of
 from mirrorlake.errors import InputError
 
 

@@ -12,10 +12,9 @@ from mirrorlake.config.cluster import Cluster, Landing
 from mirrorlake.config.flow import DEFAULT_CONFIG_PROPERTIES_EXCLUDE, Flow
 from mirrorlake.config.flow_reasons import NOT_NEEDED, normal, reason
 from mirrorlake.config.lake import Lake, Maintenance, Warehouse
-from mirrorlake.config.metrics import Metrics, Otlp
+from mirrorlake.config.metrics import Metrics, Otlp, Tracking
 from mirrorlake.config.objectives import Objectives
 from mirrorlake.config.topology import Topology
-from mirrorlake.config.tracking import Tracking
 
 DOC = (Path(__file__).parents[3] / "docs" / "settings.md").read_text(encoding="utf-8")
 

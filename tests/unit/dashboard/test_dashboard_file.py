@@ -12,7 +12,6 @@ import pytest
 
 from mirrorlake.config.objectives import Objectives
 from mirrorlake.dashboard.data import check_query
-from mirrorlake.dashboard.expressions import FieldPlan, parse_expression
 from mirrorlake.dashboard.model import (
     COLUMNS,
     field_names,
@@ -21,6 +20,7 @@ from mirrorlake.dashboard.model import (
     shipped_text,
 )
 from mirrorlake.dashboard.page import document
+from mirrorlake.dashboard.parts import FieldPlan, parse_expression
 from mirrorlake.errors import InputError
 from mirrorlake.lake.definitions import TABLES, VIEWS
 

@@ -9,9 +9,8 @@ import pytest
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import ClusterUnreachable, MirrorlakeError, ReplicationError
 from mirrorlake.failover import drain, failover
-from mirrorlake.failover.drained import Drained
 from mirrorlake.failover.failover import _drained
-from mirrorlake.failover.left_over import left_over
+from mirrorlake.failover.left_over import Drained, left_over
 from mirrorlake.groups.inventory import GroupInventory
 from mirrorlake.groups.shared_topics import Direction
 from tests.support.lake_rows import FLOW, write_file

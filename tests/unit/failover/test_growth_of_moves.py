@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from mirrorlake.config.topology import load_topology
-from mirrorlake.failover.drained import Drained
-from mirrorlake.failover.left_over import left_over, warnings_of
+from mirrorlake.failover.left_over import Drained, left_over, warnings_of
 from mirrorlake.groups.inventory import GroupInventory
 from mirrorlake.groups.moves import MoveResult, standing_of
 from mirrorlake.groups.shared_topics import Direction, Route

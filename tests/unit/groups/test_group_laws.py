@@ -25,6 +25,7 @@ from mirrorlake.groups.checkpoint_plan import (
     trimmed_reason,
     with_outcome,
 )
+from mirrorlake.groups.group_sync import as_set
 from mirrorlake.groups.mover import Sent
 from mirrorlake.groups.moves import (
     MoveResult,
@@ -36,7 +37,6 @@ from mirrorlake.groups.moves import (
     standing_of,
     verified,
 )
-from mirrorlake.groups.sent_checkpoints import as_set
 from mirrorlake.groups.shared_topics import SharedPosition
 from mirrorlake.groups.sync_plan import ACTIVE, BEHIND, HAS_READ_ON, Keep, Move, TargetGroup, decide
 from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated

@@ -13,7 +13,7 @@ from mirrorlake.kafka import log
 from mirrorlake.kafka.client_pool import IDLE_SECONDS, ClientPool
 from mirrorlake.produce import task
 from mirrorlake.produce.batch import ShardPlan
-from mirrorlake.produce.target import Target
+from mirrorlake.produce.spec import Target
 from mirrorlake.produce.task import ShardJob
 from mirrorlake.produce.writer import ShardWriter
 

@@ -12,8 +12,8 @@ from mirrorlake.errors import Fenced, ReplicationError
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import place_of
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.landing import driver_log
 from mirrorlake.landing import job as landing_job
+from mirrorlake.landing import sinks
 from mirrorlake.landing.checkpoints import application_of, end_queries, new_checkpoint
 from mirrorlake.landing.job import BatchNumbers, LandJob
 from mirrorlake.landing.land import LandingQuery
@@ -66,7 +66,7 @@ def lake(tmp_path: Path) -> PathLake:
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> OpenLog:
     log = OpenLog()
-    monkeypatch.setattr(driver_log, "open_log", log)
+    monkeypatch.setattr(sinks, "open_log", log)
     return log
 
 

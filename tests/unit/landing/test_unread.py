@@ -16,7 +16,7 @@ from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.incidents import IncidentKey
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.landing import driver_log, unread
+from mirrorlake.landing import sinks, unread
 from mirrorlake.landing.checkpoints import end_queries, keep_read, left_queries
 from mirrorlake.landing.gaps import LeftQuery, doubtful
 from mirrorlake.landing.landing_incidents import LandingIncidents
@@ -79,7 +79,7 @@ class World:
         incidents = LandingIncidents("east", log)
         self.unread = UnreadOffsets("east", self.lake, self.stage, incidents)
         monkeypatch.setattr(unread, "read_ranges", lambda _a, _c, ranges: self.read(ranges))
-        monkeypatch.setattr(driver_log, "open_log", lambda *_, **__: self)
+        monkeypatch.setattr(sinks, "open_log", lambda *_, **__: self)
 
     def read(self, ranges: Ranges) -> Iterator[tuple[TopicAndPartition, pa.RecordBatch]]:
         if any(key in self.refused for key in ranges):

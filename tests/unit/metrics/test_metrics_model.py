@@ -4,9 +4,8 @@ import operator
 import re
 from dataclasses import replace
 
-from mirrorlake.metrics.definitions import METRICS
 from mirrorlake.metrics.facts import Facts, FlowFacts, FlowInForce, WorkerFacts, waits
-from mirrorlake.metrics.model import Series, bounded, families
+from mirrorlake.metrics.model import METRICS, Series, bounded, families
 from tests.support.metrics_facts import FACTS, FLOW, SAMPLE
 
 

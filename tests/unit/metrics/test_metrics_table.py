@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from mirrorlake.metrics.definitions import METRICS
+from mirrorlake.metrics.model import METRICS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text(encoding="utf-8")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mirrorlake.metrics.definitions import METRICS
+from mirrorlake.metrics.model import METRICS
 from tests.support.promql import OPS, labels_in, metrics_in, ops_expressions, series_in
 
 RULES = yaml.safe_load((OPS / "prometheus" / "alerts.yml").read_text(encoding="utf-8"))

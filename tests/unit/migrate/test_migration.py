@@ -17,8 +17,8 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.lake.changes import Change
 from mirrorlake.migrate import locating, migration, reading
+from mirrorlake.migrate.copies import Wave
 from mirrorlake.migrate.migration import migrate
-from mirrorlake.migrate.wave import Wave
 from mirrorlake.mm2.formats import OffsetSync, encode_offset_sync
 from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
 from mirrorlake.produce.encoding import RECORDS

@@ -7,7 +7,7 @@ import pytest
 
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.values import Row
-from mirrorlake.lake.heartbeats import heartbeats_pattern
+from mirrorlake.lake.objectives import heartbeats_pattern
 from mirrorlake.mm2 import heartbeat_topics
 from mirrorlake.mm2.formats import Heartbeat, encode_heartbeat
 from mirrorlake.mm2.heartbeat_topics import (

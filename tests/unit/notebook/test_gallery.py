@@ -19,7 +19,7 @@ from rich.terminal_theme import MONOKAI
 
 import mirrorlake
 from mirrorlake import Moves, OpenLake
-from mirrorlake.config.tracking import Tracking
+from mirrorlake.config.metrics import Tracking
 from mirrorlake.lake.lake import Lake
 from mirrorlake.notebook import host
 from mirrorlake.notebook.inline import Shown, picture

@@ -1,6 +1,6 @@
 """Since when a transaction has been open, by samples of clocks that are set."""
 
-from mirrorlake.offsets.open_transactions import Held, OpenTransactions
+from mirrorlake.offsets.lag import Held, OpenTransactions
 
 KEY = ("orders", 0)
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from mirrorlake import native
 from mirrorlake.native import selfcheck
 from mirrorlake.native.producer import Producer
-from mirrorlake.produce.producers import new_producer
-from mirrorlake.produce.python_producer import PythonProducer, PythonShipment
+from mirrorlake.produce.python_producer import PythonProducer, PythonShipment, new_producer
 from mirrorlake.produce.record_producer import OffsetsUnknown
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))

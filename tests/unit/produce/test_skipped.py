@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan
-from mirrorlake.produce.skipped import without_skipped
+from mirrorlake.produce.counted import without_skipped
 
 PLAN = PartitionPlan("orders", 1, "east.orders", floor=NOTHING_MAPPED, first=0, last=100)
 RANGES = st.lists(

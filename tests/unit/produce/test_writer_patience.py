@@ -7,7 +7,7 @@ import pytest
 
 from mirrorlake.produce import pace, patience, shard_writing, task, writer
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan, ShardPlan
-from mirrorlake.produce.target import Target
+from mirrorlake.produce.spec import Target
 from mirrorlake.produce.task import ShardJob, produce_shard
 from tests.support.shards import chunks
 

@@ -14,8 +14,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.incidents import Incident, IncidentKey
 from mirrorlake.run import edits as module
-from mirrorlake.run.edits import EDIT, Edits
-from mirrorlake.run.watch import RETRY_SECONDS, TopologyWatch
+from mirrorlake.run.edits import EDIT, RETRY_SECONDS, Edits, TopologyWatch
 
 FILE = """\
 clusters: {east: {bootstrap_servers: "127.0.0.1:1"}, west: {bootstrap_servers: "127.0.0.1:2"}}

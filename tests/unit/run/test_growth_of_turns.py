@@ -11,8 +11,7 @@ from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.reader import Frames, QueryRows
 from mirrorlake.lake.targets import LivingMirror
 from mirrorlake.landing.source_comparison import CurrentGenerations
-from mirrorlake.offsets.lag import LagHistory
-from mirrorlake.offsets.open_transactions import OpenTransactions
+from mirrorlake.offsets.lag import LagHistory, OpenTransactions
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import Floor, MappedEnd, floors_of
 from mirrorlake.offsets.samples import SampleLog

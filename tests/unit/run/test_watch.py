@@ -7,7 +7,7 @@ import pytest
 
 from mirrorlake.config.topology import Topology, load_topology
 from mirrorlake.errors import TopologyError
-from mirrorlake.run.watch import RETRY_SECONDS, TopologyWatch
+from mirrorlake.run.edits import RETRY_SECONDS, TopologyWatch
 
 FILE = """\
 clusters: {east: {bootstrap_servers: "127.0.0.1:1"}, west: {bootstrap_servers: "127.0.0.1:2"}}
@@ -113,7 +113,7 @@ def test_an_edit_that_could_not_be_read_is_one_still(
         raise OSError(24, "Too many open files")
 
     with monkeypatch.context() as patch:
-        patch.setattr("mirrorlake.run.watch.load_topology", breaks)
+        patch.setattr("mirrorlake.run.edits.load_topology", breaks)
         with pytest.raises(OSError, match="Too many"):
             watch.edited()
     preflight = watch.edited()

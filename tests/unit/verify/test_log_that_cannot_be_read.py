@@ -6,8 +6,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import ClusterUnusable
-from mirrorlake.verify.log_reader import LogReader
-from mirrorlake.verify.throttle import Throttle
+from mirrorlake.verify.log_reader import LogReader, Throttle
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.verify.throttle import Throttle
+from mirrorlake.verify.log_reader import Throttle
 
 
 class Clock:

@@ -50,9 +50,9 @@ def test_nothing_is_proven_of_a_topic_that_is_not_shown(
     scope.hidden = scope.selected = frozenset({"orders"})
     scope.source_partitions = {("orders", 0)} if listed else set()
     scope.source_bounds = {("orders", 0): (0, 10)} if listed else {}
-    scope._rows = []
+    scope.rows = []
     scope.floors, scope._source_ids = {}, {}
-    scope._target = TargetSide(scope.flow, scope.deployment, scope.selected)
+    scope.target = TargetSide(scope.flow, scope.deployment, scope.selected)
     scope._left_out = LeftOut(scope.flow, lake, {}, {})
     one = PartitionScope(
         *("orders", 0, generation, "east.orders", 0, 2, 10, 0, 10),

@@ -23,15 +23,10 @@ _STOP_SECONDS = 60.0
 _KILL_SECONDS = 15.0
 #: The JVM flags of Kafka's connect-mirror-maker.sh.
 _MIRROR_FLAGS = (
-    "-Xms256M",
-    "-Xmx2G",
-    "-server",
-    "-XX:+UseG1GC",
-    "-XX:MaxGCPauseMillis=20",
-    "-XX:InitiatingHeapOccupancyPercent=35",
-    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Xms256M", "-Xmx2G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent",
     "-Djava.awt.headless=true",
-)
+)  # fmt: skip
 _MIRROR_LOG4J = """\
 status = error
 appender.err.type = Console

@@ -6,8 +6,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import Any
 
 from mirrorlake.attempts import attempts
 from mirrorlake.devtools.bench.contestants import Job, Running, mirrorlake_command
@@ -24,26 +24,15 @@ print(local_session().table(sys.argv[1]).count())
 """
 
 
-@dataclass(frozen=True)
-class Feel:
-    """Seconds from the start of a process to the first records at the target, at a first start and
-    at a restart, and the cores of an idle flow, heartbeats included. The rest is mirrorlake's
-    alone: seconds of cold commands by name, beside the idle flow and after it, of the dashboard,
-    and of a count of the stage by Spark."""
-
-    start_new_seconds: float
-    start_again_seconds: float
-    idle_cores: float
-    running: Mapping[str, float] | None = None
-    stopped: Mapping[str, float] | None = None
-    dashboard_seconds: float | None = None
-    spark_count_seconds: float | None = None
-
-
 def measure_feel(
     job: Job, target: ClusterAdmin, start: Callable[[Job], Running], commands: bool
-) -> Feel:
+) -> dict[str, Any]:
     """Start a contestant on a topic with records, let it idle, stop it, start it again.
+
+    Returns seconds from the start of a process to the first records at the target, at a first start
+    and at a restart, and the cores of an idle flow, heartbeats included. The rest is mirrorlake's
+    alone: seconds of cold commands by name, beside the idle flow and after it, of the dashboard,
+    and of a count of the stage by Spark.
 
     Args:
         job: its topic exists and is empty.
@@ -56,15 +45,15 @@ def measure_feel(
     with started(job, target, start, {place: 1}) as (running, new):
         idle = idle_cores(running)
         beside = _commands(job) if commands else None
-    return Feel(
-        start_new_seconds=new,
-        idle_cores=idle,
-        running=beside,
-        stopped=_commands(job) if commands else None,
-        dashboard_seconds=page_seconds(job) if commands else None,
-        spark_count_seconds=_by_spark(job) if commands else None,
-        start_again_seconds=started_again(job, target, start, place),
-    )
+    return {
+        "start_new_seconds": new,
+        "idle_cores": idle,
+        "running": beside,
+        "stopped": _commands(job) if commands else None,
+        "dashboard_seconds": page_seconds(job) if commands else None,
+        "spark_count_seconds": _by_spark(job) if commands else None,
+        "start_again_seconds": started_again(job, target, start, place),
+    }
 
 
 def _commands(job: Job) -> dict[str, float]:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mirrorlake.devtools.local.metastore import Metastore, hive_metastore
-from mirrorlake.devtools.local.object_store import ENVIRONMENT, object_store
+from mirrorlake.devtools.local.metastore import ENVIRONMENT, Metastore, hive_metastore, object_store
 from mirrorlake.spark.home import in_environment
 
 

@@ -256,7 +256,7 @@ def _feel(arena: Arena, _options: BenchOptions) -> dict[str, Any]:
         job = arena.job(name, "feel", topic, tuned=False)
         arena.say(f"feel: {TITLES[name]}: started twice, and idle for two minutes")
         os.sync()
-        feels[name] = asdict(measure_feel(job, arena.target, start, commands=name == MIRRORLAKE))
+        feels[name] = measure_feel(job, arena.target, start, commands=name == MIRRORLAKE)
     return {"feel": feels}
 
 

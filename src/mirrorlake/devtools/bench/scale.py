@@ -70,25 +70,6 @@ class Size:
         return [(topic, partition) for topic in topics for partition in range(self.partitions)]
 
 
-@dataclass(frozen=True)
-class Scale:
-    """Figures of one contestant: seconds from a first start until everything is at the target, from
-    a restart until one record is, and from the first record of a new topic to its mirror; cores of
-    the idle flow, heartbeats included; memory of all its processes, without shared pages; latency,
-    and the cores meanwhile. `commands` are mirrorlake's alone: seconds of cold commands, run beside
-    the flow except `plan`."""
-
-    new_seconds: float
-    again_seconds: float
-    topic_seconds: float
-    idle_cores: float
-    memory_mib: float
-    p50_ms: float
-    p99_ms: float
-    cores: float
-    commands: Mapping[str, float]
-
-
 def measure_scale(
     arena: Arena, racers: Mapping[str, Start], size: Size, pace: Pace
 ) -> dict[str, Any]:
@@ -104,7 +85,7 @@ def measure_scale(
         arena.say(f"scale: {name}: started twice, idle for two minutes, and under load")
         if name != MIRRORLAKE and size.topics * size.partitions > MOST_MADE_AT_ONCE:
             _make_mirrors(arena, job, size)
-        measured[name] = asdict(_measured(arena, job, start, name, size=size, pace=pace))
+        measured[name] = _measured(arena, job, start, name, size=size, pace=pace)
         # all of it: the next contestant may fail, and half an hour would be gone
         arena.say(f"scale: {name}: {json.dumps(measured[name])}")
         for topic in sorted(arena.target.topics()):
@@ -150,7 +131,14 @@ def _move(groups: GroupAdmin, moves: Mapping[str, Mapping[TopicAndPartition, Com
         moves = {group: moves[group] for group, _, _ in refused}
 
 
-def _measured(arena: Arena, job: Job, start: Start, name: str, *, size: Size, pace: Pace) -> Scale:
+def _measured(
+    arena: Arena, job: Job, start: Start, name: str, *, size: Size, pace: Pace
+) -> dict[str, Any]:
+    """Figures of one contestant: seconds from a first start until everything is at the target, from
+    a restart until one record is, and from the first record of a new topic to its mirror; cores of
+    the idle flow, heartbeats included; memory of all its processes, without shared pages; latency,
+    and the cores meanwhile. `commands` are mirrorlake's alone: seconds of cold commands, run beside
+    the flow except `plan`."""
     ours, commands = name == MIRRORLAKE, dict[str, float]()
     if ours:
         write_topology(job)
@@ -167,17 +155,15 @@ def _measured(arena: Arena, job: Job, start: Start, name: str, *, size: Size, pa
         busy = size.places(size.names[: size.busy_topics])
         latency = measure_latency(running, job, target, pace, busy)
     again = started_again(job, target, start, places[-1])
-    return Scale(
-        new_seconds=new,
-        again_seconds=again,
-        topic_seconds=made,
-        idle_cores=cores,
-        memory_mib=memory,
-        p50_ms=latency.p50_ms,
-        p99_ms=latency.p99_ms,
-        cores=latency.cores,
-        commands=commands,
-    )
+    return {
+        "new_seconds": new,
+        "again_seconds": again,
+        "topic_seconds": made,
+        "idle_cores": cores,
+        "memory_mib": memory,
+        **{name: getattr(latency, name) for name in ("p50_ms", "p99_ms", "cores")},
+        "commands": commands,
+    }
 
 
 def _new_topic(arena: Arena, running: Running, job: Job, name: str) -> float:

@@ -1,11 +1,16 @@
-"""The demo's consumer group: it reads at east, loses it, and resumes at west where it stopped."""
+"""The demo's clients: a producer of orders, and the consumer group, which reads at east, loses it,
+and resumes at west where it stopped."""
 
+import json
+import threading
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Producer
 
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import ReplicationError
@@ -34,25 +39,24 @@ class Moved:
         return not self.twice and not self.never
 
 
+def consumer_of(
+    bootstrap_servers: str, group: str, more: Mapping[str, int] = MappingProxyType({})
+) -> Consumer:
+    """A consumer of committed records from the start on, which tells where partitions end."""
+    settings = {"bootstrap.servers": bootstrap_servers, "group.id": group}
+    settings |= {"auto.offset.reset": "earliest", "isolation.level": "read_committed"}
+    flags = {"enable.auto.commit": False, "enable.partition.eof": True, "log_level": 0}
+    return Consumer({**settings, **flags, **more})
+
+
 def read_as_group(
     bootstrap_servers: str, topic: str, partitions: int, at_most: int | None = None
 ) -> Counter[bytes]:
     """Read as the group, up to `at_most` records or to the ends, commit, leave; return values."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap_servers,
-            "group.id": GROUP,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-            "log_level": 0,
-        }
-    )
     values: Counter[bytes] = Counter()
     ended: set[int] = set()
     silent = 0
-    with closing(consumer):
+    with closing(consumer_of(bootstrap_servers, GROUP)) as consumer:
         consumer.subscribe([topic])
         while len(ended) < partitions and (at_most is None or values.total() < at_most):
             room = 10_000 if at_most is None else at_most - values.total()
@@ -85,3 +89,34 @@ def compare(before: Counter[bytes], after: Counter[bytes], wanted: set[bytes]) -
     both = before + after
     twice = sum(count - 1 for count in both.values())
     return Moved(after.total(), twice, len(wanted - both.keys()))
+
+
+class Feeder(threading.Thread):
+    """Produces orders in the background, before the replicator starts and while it runs."""
+
+    def __init__(self, bootstrap_servers: str, topic: str, partitions: int, records: int) -> None:
+        super().__init__(name="feeder", daemon=True)
+        # quiet, because the cluster is killed in the end
+        settings = {"compression.type": "lz4", "linger.ms": 5, "log_level": 0}
+        self._producer = Producer({"bootstrap.servers": bootstrap_servers, **settings})
+        self._topic, self._partitions, self._records = topic, partitions, records
+        self._pause = threading.Event()
+
+    def run(self) -> None:
+        """Produce; the second half slowly, so that records are in flight when the driver dies."""
+        slow_from = self._records // 2
+        for number in range(self._records):
+            order = {"order": number, "item": f"item-{number % 97}", "quantity": number % 7 + 1}
+            key = f"customer-{number % 1000}".encode()
+            while True:
+                try:
+                    self._producer.produce(
+                        self._topic, json.dumps(order), key, number % self._partitions
+                    )
+                    break
+                except BufferError:
+                    self._producer.poll(0.1)
+            if number > slow_from and number % 200 == 0:
+                self._producer.poll(0)
+                self._pause.wait(0.1)
+        self._producer.flush(60)

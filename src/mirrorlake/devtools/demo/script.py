@@ -11,15 +11,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import TopicPartition
 
 import mirrorlake
 from mirrorlake.config.topology import Topology, load_topology
 from mirrorlake.devtools.demo import consumer_group
-from mirrorlake.devtools.demo.feeder import Feeder
+from mirrorlake.devtools.demo.consumer_group import Feeder
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
+from mirrorlake.devtools.local.develop import topology_text
 from mirrorlake.errors import InputError, ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicInfo
@@ -84,7 +84,8 @@ def _play(
 ) -> DemoResult:
     for name, cluster in clusters.items():
         say(f"      {name} is up at {cluster.bootstrap_servers}")
-    topology = _write_topology(directory, clusters)
+    topology = directory / "mirrorlake.yml"
+    topology.write_text(topology_text(clusters, TOPIC), encoding="utf-8")
     source, target = clusters["east"].bootstrap_servers, clusters["west"].bootstrap_servers
     admin = ClusterAdmin("east", {"bootstrap.servers": source})
     admin.create_topics([TopicInfo(TOPIC, PARTITIONS, 1)])
@@ -159,20 +160,6 @@ def _prove(
     )
 
 
-def _write_topology(directory: Path, clusters: dict[str, EmbeddedCluster]) -> Path:
-    path = directory / "mirrorlake.yml"
-    document = {
-        "clusters": {
-            name: {"bootstrap_servers": cluster.bootstrap_servers}
-            for name, cluster in clusters.items()
-        },
-        "lake": {"path": "./lake"},
-        "flows": {FLOW: {"topics": [TOPIC]}},
-    }
-    path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-    return path
-
-
 def _start_run(topology: Path, *flags: str) -> "subprocess.Popen[bytes]":
     log = (topology.parent / "run.log").open("ab")
     command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(topology), "run", *flags]
@@ -182,16 +169,8 @@ def _start_run(topology: Path, *flags: str) -> "subprocess.Popen[bytes]":
 def _wait_until_some_arrived(target: str, run: "subprocess.Popen[bytes]", records: int) -> None:
     with_some = max(1, records // 3)
     seen = 0
-    consumer = Consumer(
-        {
-            "bootstrap.servers": target,
-            "group.id": "demo-watch",
-            "auto.offset.reset": "earliest",
-            "topic.metadata.refresh.interval.ms": 500,
-            "enable.auto.commit": False,
-        }
-    )
-    with closing(consumer):
+    soon = {"topic.metadata.refresh.interval.ms": 500}
+    with closing(consumer_group.consumer_of(target, "demo-watch", soon)) as consumer:
         consumer.subscribe([REMOTE])
         while seen < with_some:
             seen += sum(
@@ -292,17 +271,8 @@ def _tell_what_next(directory: Path, lake: Lake, say: Say) -> None:
 
 def _read(bootstrap_servers: str, topic: str) -> Read:
     """Every committed record of a topic, per partition, in order: (key, value, timestamp in ms)."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap_servers,
-            "group.id": "demo-compare",
-            "enable.auto.commit": False,
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-        }
-    )
     records: Read = [[] for _ in range(PARTITIONS)]
-    with closing(consumer):
+    with closing(consumer_group.consumer_of(bootstrap_servers, "demo-compare")) as consumer:
         consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
         open_partitions = set(range(PARTITIONS))
         while open_partitions:

@@ -14,12 +14,9 @@ from mirrorlake.spark.jars import KAFKA_VERSION, kafka_jars
 from mirrorlake.spark.java import find_java
 
 _JVM_FLAGS = (
-    "-Xms256m",
-    "-XX:+UseSerialGC",
-    "-Xshare:auto",
-    "-XX:-UsePerfData",
+    "-Xms256m", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData",
     "-Djava.awt.headless=true",
-)
+)  # fmt: skip
 _FORMAT_SECONDS = 60
 _PROTOCOLS = "listener.security.protocol.map"
 

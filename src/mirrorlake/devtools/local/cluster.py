@@ -59,7 +59,9 @@ class EmbeddedCluster:
         self.detached = detached
         self.version = version
         known = _read_state(self.directory)
-        self.cluster_id: str = known.get("cluster_id") or _new_cluster_id()
+        self.cluster_id: str = known.get("cluster_id") or (
+            base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
+        )
         self._brokers = _brokers_of(self.directory, brokers, ports, known, version)
 
     @classmethod
@@ -257,7 +259,3 @@ def sees(admin: AdminClient, brokers: int) -> bool:
         return len(admin.list_topics(timeout=2).brokers) >= brokers
     except KafkaException:
         return False
-
-
-def _new_cluster_id() -> str:
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")

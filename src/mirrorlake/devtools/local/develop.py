@@ -47,7 +47,8 @@ def up(
     clusters = start_clusters(names, directory, brokers, detached=True)
     if topology is not None and len(clusters) > 1 and not topology.exists():
         topology.parent.mkdir(parents=True, exist_ok=True)
-        topology.write_text(topology_text(clusters), encoding="utf-8")
+        head = "# Written by `mirrorlake local up`; yours to change.\n"
+        topology.write_text(head + topology_text(clusters), encoding="utf-8")
     if load is not None:
         first = clusters[names[0]]
         start_load(directory, first.bootstrap_servers, first.brokers, load)
@@ -67,8 +68,8 @@ def status(directory: Path) -> list[ClusterStatus]:
     return _statuses(directory, _clusters_in(directory))
 
 
-def topology_text(clusters: dict[str, EmbeddedCluster]) -> str:
-    """A topology file for clusters, with a flow of all topics from the first to the second."""
+def topology_text(clusters: dict[str, EmbeddedCluster], topics: str = ".*") -> str:
+    """A topology file for clusters, with a flow of these topics from the first to the second."""
     source, target = list(clusters)[:2]
     content: dict[str, object] = {
         "clusters": {
@@ -76,11 +77,9 @@ def topology_text(clusters: dict[str, EmbeddedCluster]) -> str:
             for name, cluster in clusters.items()
         },
         "lake": {"path": "./lake"},
-        "flows": {f"{source}->{target}": {"topics": [".*"]}},
+        "flows": {f"{source}->{target}": {"topics": [topics]}},
     }
-    return "# Written by `mirrorlake local up`; yours to change.\n" + yaml.safe_dump(
-        content, sort_keys=False
-    )
+    return yaml.safe_dump(content, sort_keys=False)
 
 
 def _check(names: list[str]) -> None:

@@ -9,57 +9,31 @@ from mirrorlake.mm2.importer.flow_keys import number
 
 #: Names that Kafka's Java clients and librdkafka share, with the same meaning.
 _SHARED = frozenset(
-    {
-        "client.id",
-        "client.dns.lookup",
-        "metadata.max.age.ms",
-        "connections.max.idle.ms",
-        "reconnect.backoff.ms",
-        "reconnect.backoff.max.ms",
-        "retry.backoff.ms",
-        "retry.backoff.max.ms",
-        "socket.connection.setup.timeout.ms",
-    }
+    "client.id client.dns.lookup metadata.max.age.ms connections.max.idle.ms reconnect.backoff.ms "
+    "reconnect.backoff.max.ms retry.backoff.ms retry.backoff.max.ms "
+    "socket.connection.setup.timeout.ms".split()
 )
 _SOCKETS = {
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "send.buffer.bytes": "socket.send.buffer.bytes",
 }
 CARRIED = {
-    "consumer": _SHARED
-    | {
-        "fetch.min.bytes",
-        "fetch.max.bytes",
-        "fetch.max.wait.ms",
-        "max.partition.fetch.bytes",
-        "max.poll.records",
-        "receive.buffer.bytes",
-        "send.buffer.bytes",
-        "request.timeout.ms",
-        "default.api.timeout.ms",
-        "client.rack",
-        "check.crcs",
-        "socket.connection.setup.timeout.max.ms",
-    },
-    "producer": _SHARED
-    | {
-        "compression.type",
-        "linger.ms",
-        "batch.size",
-        "request.timeout.ms",
-        "transaction.timeout.ms",
-    },
+    "consumer": _SHARED.union(
+        "fetch.min.bytes fetch.max.bytes fetch.max.wait.ms max.partition.fetch.bytes "
+        "max.poll.records receive.buffer.bytes send.buffer.bytes request.timeout.ms "
+        "default.api.timeout.ms client.rack check.crcs "
+        "socket.connection.setup.timeout.max.ms".split()
+    ),
+    "producer": _SHARED.union(
+        "compression.type linger.ms batch.size request.timeout.ms transaction.timeout.ms".split()
+    ),
     "admin": _SHARED,
 }
 """Per role: names that are carried over as they are, but for WITHOUT_COUNTERPART."""
 
 WITHOUT_COUNTERPART = frozenset(
-    {
-        "max.poll.records",
-        "request.timeout.ms",
-        "default.api.timeout.ms",
-        "socket.connection.setup.timeout.max.ms",
-    }
+    "max.poll.records request.timeout.ms default.api.timeout.ms "
+    "socket.connection.setup.timeout.max.ms".split()
 )
 """Those of a consumer that librdkafka, which reads, has no setting for (`kafka/config.py`)."""
 
@@ -99,7 +73,7 @@ NOT_NEEDED = by_name(
 )
 _INTERCEPTORS = "interceptors are Java classes; mirrorlake copies records as they are"
 _LARGEST = 1_000_000_000
-"""`message.max.bytes` of `produce/target.py`."""
+"""`message.max.bytes` of `produce/spec.py`."""
 
 
 def translate(entry: Entry, role: str, name: str) -> SettingOutcome | None:

@@ -54,7 +54,12 @@ def read_dedicated(settings: Mapping[str, Entry], draft: Draft) -> None:
         draft.set_flow(flow, {"enabled": runs})
     for entry in settings.values():
         _place(draft, entry, aliases, flows)
-    _addresses(draft, aliases, clusters)
+    for alias in aliases:
+        if not draft.has_address(alias):
+            raise InputError(
+                f"{clusters.file} gives no {alias}.bootstrap.servers, the address of a cluster "
+                "that clusters lists"
+            )
     for flow, runs in flows.items():
         if not runs:
             draft.report.note(
@@ -149,12 +154,3 @@ def _place_top_key(
         )
     elif not draft.place_flow_setting(None, entry, key):
         draft.place_known(entry, key)
-
-
-def _addresses(draft: Draft, aliases: list[str], clusters: Entry) -> None:
-    for alias in aliases:
-        if not draft.has_address(alias):
-            raise InputError(
-                f"{clusters.file} gives no {alias}.bootstrap.servers, the address of a cluster "
-                "that clusters lists"
-            )

@@ -29,20 +29,15 @@ FLAGS = (
     "replication.policy.internal.topic.separator.enabled",
 )  # fmt: skip
 INTERVALS = (
-    "refresh.topics.interval.seconds",
-    "sync.topic.configs.interval.seconds",
-    "sync.topic.acls.interval.seconds",
-    "refresh.groups.interval.seconds",
-    "emit.checkpoints.interval.seconds",
-    "sync.group.offsets.interval.seconds",
+    "refresh.topics.interval.seconds", "sync.topic.configs.interval.seconds",
+    "sync.topic.acls.interval.seconds", "refresh.groups.interval.seconds",
+    "emit.checkpoints.interval.seconds", "sync.group.offsets.interval.seconds",
     "emit.heartbeats.interval.seconds",
-)
+)  # fmt: skip
 FACTORS = (
-    "replication.factor",
-    "checkpoints.topic.replication.factor",
-    "heartbeats.topic.replication.factor",
-    "offset-syncs.topic.replication.factor",
-)
+    "replication.factor", "checkpoints.topic.replication.factor",
+    "heartbeats.topic.replication.factor", "offset-syncs.topic.replication.factor",
+)  # fmt: skip
 TEXTS = ("replication.policy.separator", "use.defaults.from", "offset-syncs.topic.location")
 CARRIED = frozenset((*LISTS, *FLAGS, *INTERVALS, *FACTORS, *TEXTS))
 """Keys that have a field of the same name, with `_` for `.`."""

@@ -15,19 +15,9 @@ _CONSUMER_ONLY = frozenset(
     {"group.id", "zookeeper.connect", "auto.offset.reset", "auto.commit.interval.ms"}
 ) | (client_keys.CARRIED["consumer"] - client_keys.CARRIED["producer"])
 _PRODUCER_ONLY = frozenset(
-    {
-        "acks",
-        "buffer.memory",
-        "max.request.size",
-        "metadata.broker.list",
-        "producer.type",
-        "transactional.id",
-        "enable.idempotence",
-        "max.in.flight.requests.per.connection",
-        "delivery.timeout.ms",
-        "max.block.ms",
-        "retries",
-    }
+    "acks buffer.memory max.request.size metadata.broker.list producer.type transactional.id "
+    "enable.idempotence max.in.flight.requests.per.connection delivery.timeout.ms max.block.ms "
+    "retries".split()
 ) | (client_keys.CARRIED["producer"] - client_keys.CARRIED["consumer"])
 _ADDRESSES = ("bootstrap.servers", "metadata.broker.list")
 

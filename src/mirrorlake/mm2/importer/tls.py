@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from mirrorlake.config.pem import is_pem, with_line_breaks
+from mirrorlake.config.security import is_pem, with_line_breaks
 from mirrorlake.mm2.importer.entries import Entry
 from mirrorlake.mm2.importer.report import Report
 from mirrorlake.mm2.importer.secrets import Secrets

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mirrorlake.config.pem import is_pem, with_line_breaks
+from mirrorlake.config.security import is_pem, with_line_breaks
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.secrets import resolved
