@@ -95,12 +95,14 @@ SHORT_SETTINGS: Mapping[str, str] = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.parquet.compression.codec": "zstd",
 }
-#: Ten times the JVM's thresholds: hot loops reach them in a moment. The thousands of lukewarm
-#: methods of Spark's planning do not; optimising them costs a seventh of the first minutes' CPU.
+#: Thirty times the JVM's thresholds: hot loops reach them in a moment. The thousands of lukewarm
+#: methods of Spark's planning do not; optimising them costs a quarter of a start's CPU.
 OPTIMISE_LESS = (
-    "-XX:Tier4InvocationThreshold=50000", "-XX:Tier4MinInvocationThreshold=6000",
-    "-XX:Tier4CompileThreshold=150000", "-XX:Tier4BackEdgeThreshold=400000",
-)  # fmt: skip
+    "-XX:Tier4InvocationThreshold=150000",
+    "-XX:Tier4MinInvocationThreshold=18000",
+    "-XX:Tier4CompileThreshold=450000",
+    "-XX:Tier4BackEdgeThreshold=1200000",
+)
 #: JVM flags of a short session: no optimising compiler, and as much room for compiled code as there
 #: is with one. The default without is a fifth, which fills in a few minutes of planning; then the
 #: JVM throws code away and compiles it again for a fifth of its CPU.

@@ -67,7 +67,7 @@ def test_the_version_is_told_in_both_ways(capsys: pytest.CaptureFixture[str]) ->
 
 def test_options_reach_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[object, ...]] = []
-    answers = SimpleNamespace(incidents=lambda *wanted: seen.append(wanted) or [])
+    answers = SimpleNamespace(incidents=lambda *wanted, target_topic: seen.append(wanted) or [])
     monkeypatch.setattr(Context, "lake", answers)
     called("resolve", "--flow east->west --kind 'topic refused' --json")
     assert seen == [("east->west", None, None, "topic refused")]
