@@ -190,6 +190,10 @@ class FolderPlace(PosixPath, Place):
         draft = self._drafted(content)
         try:
             os.link(draft, self)
+        except FileExistsError:
+            # NFS sends a link again whose answer was lost, and finds its own (link(2), BUGS)
+            if not self.samefile(draft):
+                raise
         finally:
             draft.unlink()
         sync_to_disk(self.parent)

@@ -2,6 +2,7 @@
 commits, whatever others commit meanwhile."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,23 @@ def test_what_others_commit_meanwhile(lake: PathLake, monkeypatch: pytest.Monkey
     assert remove_records(lake, CUTS, now()) == 75
     assert offsets(lake, "orders") == list(range(45, 70))
     assert offsets(lake, "payments") == list(range(30, 60))
+
+
+def test_a_commit_whose_answer_was_lost_keeps_its_files(
+    lake: PathLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As over NFS, which sends a link again and finds its own: the commit is there, so are rows."""
+    link = os.link
+
+    def asked_twice(*names: Any) -> None:
+        link(*names)
+        link(*names)
+
+    monkeypatch.setattr(os, "link", asked_twice)
+    assert remove_records(lake, CUTS, now()) == 75
+    append(lake, "incidents", [{"flow": "east->west", "kind": "landing_failed", "at": ago(0)}])
+    is_right(lake)
+    assert len(lake.ask_table("incidents")) == 1
 
 
 def test_what_was_suspended_for_long_takes_no_rows_away(

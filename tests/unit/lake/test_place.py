@@ -125,3 +125,22 @@ def test_what_is_of_the_lake_is_named_by_places_alone() -> None:
     assert {name: count for name, count in made.items() if count} == {
         name: count for name, count in PATHS.items() if count
     }
+
+
+def test_a_link_whose_answer_was_lost_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As over NFS: the server has made it, and refuses the same request when it comes again."""
+    link = os.link
+
+    def asked_twice(*names: Any) -> None:
+        link(*names)
+        link(*names)
+
+    monkeypatch.setattr(os, "link", asked_twice)
+    file = FolderPlace(tmp_path) / "file"
+    file.create(b"one")
+    assert file.read() == b"one" and FolderPlace(tmp_path).names() == ["file"]
+    with pytest.raises(FileExistsError):
+        file.create(b"one")
+    assert file.read() == b"one" and FolderPlace(tmp_path).names() == ["file"]
