@@ -131,7 +131,7 @@ class DeltaLog:
             return None
         added, removed, changes, deletes = {}, [], False, False
         applications: dict[str, int] = {}
-        for line in text.splitlines():
+        for line in text.split("\n"):  # of JSON: a value may have other ends of lines in it
             action = json.loads(line) if line else {}
             if "add" in action:
                 added[unquote(action["add"]["path"])] = action["add"].get("stats") or ""

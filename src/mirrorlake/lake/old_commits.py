@@ -64,7 +64,7 @@ def _time_of(log: DeltaLog, version: int, now_ms: int) -> int:
     text = log.text(version)
     if text is None:
         return 0
-    actions = (json.loads(line) for line in text.splitlines() if "commitInfo" in line)
+    actions = (json.loads(line) for line in text.split("\n") if "commitInfo" in line)
     times = (action["commitInfo"].get("timestamp") for action in actions if "commitInfo" in action)
     return int(next(times, None) or now_ms)
 

@@ -49,7 +49,7 @@ class OtherCommit(NamedTuple):
 
 def other_commit(table: str, version: int, text: str) -> OtherCommit | None:
     """The commit of another program, from its text; None for one of ours. Pure."""
-    lines = (line for line in text.splitlines() if line.startswith('{"commitInfo"'))
+    lines = (line for line in text.split("\n") if line.startswith('{"commitInfo"'))
     info = json.loads(next(lines, '{"commitInfo": {}}'))["commitInfo"]
     engine = info.get("engineInfo") or "a program that does not say its name"
     if engine.startswith(_OURS):

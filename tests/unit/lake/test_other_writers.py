@@ -138,3 +138,17 @@ def test_what_could_not_be_read_is_looked_at_again(
     silent.clear()
     assert {each.table: each.version for each in new_by_others(tables)} == foreign
     assert new_by_others(tables) == []
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85"])
+def test_a_value_may_have_what_elsewhere_ends_a_line(tables: PathTables, end: str) -> None:
+    """A group may have any name. delta-rs writes the least and the greatest one as they are into
+    the log, which every later append reads."""
+    tables.create("changes")
+    named = {"at": datetime.now(timezone.utc), "kind": "group", "resource": f"billing{end}test"}
+    for _ in range(2):
+        tables.append("changes", rows_of("changes", [named]))
+    assert len(tables.compact("changes")) == 2
+    tables.append("changes", CHANGES)
+    assert tables.opened("changes").to_pyarrow_table().num_rows == 3
+    assert new_by_others(tables) == []
