@@ -70,8 +70,8 @@ fmt: env ## format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: env ## race against MirrorMaker 2; options in ARGS="..."
-	@$(BIN)/mirrorlake bench $(ARGS)
+bench: env ## race against MirrorMaker 2, and what only developers measure; options in ARGS="..."
+	@$(BIN)/python -m tests.bench $(ARGS)
 
 chaos: env ## schedules without end or kills without mercy; ARGS="--schedules 20000 --seed 7", or "--kills 300"
 	@$(BIN)/python -m tests.chaos $(ARGS)

@@ -8,11 +8,11 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from mirrorlake.config.topology import load_topology
-from mirrorlake.devtools.bench.control import PARTITIONS, TOPICS, create_many
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.run.plan import make_plan
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, send
+from tests.support.many_topics import PARTITIONS, TOPICS, create_many
 from tests.support.replication import assert_same, replicate_once, write_topology
 
 pytestmark = pytest.mark.slow

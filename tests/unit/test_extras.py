@@ -48,7 +48,7 @@ ROOMS = {
     "hdfs_native": {"lake"},
     "fsspec": {"lake"},
     "databricks": {"kafka", "lake"},
-    "psutil": {"processes", "devtools.local", "devtools.bench"},
+    "psutil": {"processes", "devtools.local"},
 }
 EVERYTHING = sorted({module for extra in EXTRAS.values() for module in extra.libraries})
 

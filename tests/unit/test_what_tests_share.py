@@ -14,12 +14,16 @@ TESTS = Path(__file__).parents[1]
 _NAMED = re.compile(r"\btests(?:\.\w+)*\.test_\w+")
 #: Which modules import from elsewhere than tests/support and their own folder, and why.
 _BROKEN = "what it proves is that tests fail: it runs them on broken code"
+_JUDGED = "it is a test of that arithmetic"
 DOORS = {
     ("chaos/__main__.py", "tests.simulation.kinds"): "chaos without processes is the simulation",
     ("simulation/kinds.py", "tests.simulation.test_"): "it is the table of what they draw",
     ("simulation/test_mutations.py", "tests.simulation.test_before_the_session"): _BROKEN,
     ("simulation/test_mutations.py", "tests.simulation.test_found"): _BROKEN,
     ("simulation/test_mutations.py", "tests.simulation.test_two_processes"): _BROKEN,
+    ("unit/devtools/test_bench_capacity.py", "tests.bench."): _JUDGED,
+    ("unit/devtools/test_bench_executors.py", "tests.bench."): _JUDGED,
+    ("unit/devtools/test_bench_parts.py", "tests.bench."): _JUDGED,
     ("unit/test_how_it_was_tested_page.py", "tests.simulation.run"): "the page names its figures",
     ("unit/test_positions_of_chaos.py", "tests.chaos.groups"): "it is a test of that judgement",
 }

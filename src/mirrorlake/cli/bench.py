@@ -1,16 +1,27 @@
 """`mirrorlake bench`: the race against MirrorMaker 2, run by `mirrorlake.devtools.bench.run`."""
 
 import json
+from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import InputError
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from mirrorlake.devtools.bench.arena import BenchOptions, Say
+    from mirrorlake.devtools.bench.run import Keep
+
 SMALL = 400
+#: The parts of the race: `mirrorlake.devtools.bench.run.PARTS`.
+RACE = ("throughput", "fan-out", "scale", "latency", "feel")
+#: What only a checkout measures: `tests/bench`.
+OF_A_CHECKOUT = ("proof", "soak", "capacity", "executors", "control")
 
 
 class ManyPartitions(str, Enum):
@@ -18,21 +29,6 @@ class ManyPartitions(str, Enum):
 
     thousands = "2000"
     most = "12000"
-
-
-class BenchPart(str, Enum):
-    """A part of the benchmark."""
-
-    throughput = "throughput"
-    fan_out = "fan-out"
-    proof = "proof"
-    latency = "latency"
-    feel = "feel"
-    control = "control"
-    soak = "soak"
-    scale = "scale"
-    capacity = "capacity"
-    executors = "executors"
 
 
 class BenchLake(str, Enum):
@@ -44,101 +40,123 @@ class BenchLake(str, Enum):
     catalog = "catalog"
 
 
-#: Parts that need lakes in folders: they generate tables, or read them by Spark.
-_IN_FOLDERS: tuple[BenchPart, ...] = (
-    BenchPart.proof,
-    BenchPart.control,
-    BenchPart.soak,
-    BenchPart.capacity,
-    BenchPart.executors,
-)
-#: Parts that take long, or need root: not part of a whole benchmark.
-_ALONE: tuple[BenchPart, ...] = (BenchPart.scale, BenchPart.capacity, BenchPart.executors)
+class Bench:
+    """What `mirrorlake bench` measures; that of a checkout measures more (`tests/bench`)."""
+
+    def bench(
+        self,
+        context: typer.Context,
+        *,
+        records_1k: int = typer.Option(
+            3_000_000, min=1_000, help="Backlog of records of 400 B or more."
+        ),
+        records_120: int = typer.Option(16_000_000, min=1_000, help="Backlog of smaller records."),
+        record_bytes: str = typer.Option("1024,120", help="Record sizes to race with."),
+        laps: int = typer.Option(
+            1, min=1, help="How often to race; the median counts, and from 2 on warm brokers."
+        ),
+        only: str | None = typer.Option(
+            None,
+            metavar="|".join(RACE),
+            autocompletion=lambda: [*RACE],
+            help="Only this part; feel has latency too, and scale is never part of the whole. By "
+            f"`make bench` in a checkout also {', '.join(OF_A_CHECKOUT)}.",
+        ),
+        lake: BenchLake = typer.Option(
+            BenchLake.folder,
+            help="Where mirrorlake's lakes lie: s3 is moto's server here, tables the same with the "
+            "names of a catalog, catalog a Hive metastore; throughput, fan-out, latency and feel.",
+        ),
+        minutes: float = typer.Option(60.0, min=2.0, help="Minutes of the soak, in a checkout."),
+        seconds: float = typer.Option(20.0, min=1.0, help="Seconds of latency that are measured."),
+        warm_up: float | None = typer.Option(
+            None,
+            min=0.0,
+            help="Seconds before that, not measured: 12, and 60 over many partitions.",
+        ),
+        partitions: ManyPartitions = typer.Option(
+            ManyPartitions.thousands,
+            help="How many partitions scale has; 12000 takes half an hour.",
+        ),
+        rate: int = typer.Option(1000, min=1, help="Records a second while latency is measured."),
+        out: Path = typer.Option(
+            Path("bench-results/bench.json"), help="The JSON file; scratch lives beside it."
+        ),
+        keep: bool = typer.Option(False, "--keep", help="Keep the scratch folder with all logs."),
+        as_json: bool = typer.Option(
+            False, "--json", help="Print the JSON document instead of the tables."
+        ),
+    ) -> None:
+        """Race mirrorlake against MirrorMaker 2, on two embedded clusters of this machine."""
+        from mirrorlake.devtools.bench.arena import BenchOptions
+        from mirrorlake.devtools.bench.latency import Pace
+        from mirrorlake.tracking.runs import record_bench
+
+        shared: Context = context.obj
+        parts = self.parts(only, lake)
+        backlogs = {
+            size: records_120 if size < SMALL else records_1k for size in _sizes(record_bytes)
+        }
+        if warm_up is None:
+            # With many partitions brokers compile for a minute: measure as if they had run for days
+            warm_up = 60.0 if "scale" in parts else 12.0
+        options = BenchOptions(
+            parts,
+            backlogs,
+            executor_records=records_120 // 2,
+            pace=Pace(rate, warm_up_seconds=warm_up, seconds=seconds),
+            partitions=int(partitions.value),
+            keep=keep,
+            laps=laps,
+            soak_minutes=minutes,
+            lake=lake.value,
+        )
+
+        def save(figures: dict[str, Any]) -> None:
+            out.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+
+        document = self.run(options, out.absolute().parent, shared.say, save)
+        record_bench(document, out.absolute().parent)
+        if as_json:
+            shared.answer(document)
+            return
+        for table in self.tables(document):
+            shared.out.print(table)
+        shared.say(f"all figures are in {out} ({document['seconds']:.0f} s)")
+
+    def parts(self, only: str | None, _lake: BenchLake) -> set[str]:
+        """The parts to measure: `only` this one, or all that take no long time. Raises
+        InputError."""
+        if only is None:
+            return {*RACE} - {"scale"}
+        if only in OF_A_CHECKOUT:
+            raise InputError(
+                f"only a checkout of mirrorlake measures {only}: type there make bench "
+                f'ARGS="--only {only}"'
+            )
+        if only not in RACE:
+            raise InputError(
+                f"--only {only} is no part of the benchmark, which has {', '.join(RACE)}, and in a "
+                f"checkout {', '.join(OF_A_CHECKOUT)}"
+            )
+        return {only, "latency"} if only == "feel" else {only}
+
+    def run(
+        self, options: "BenchOptions", parent: Path, say: "Say", keep: "Keep"
+    ) -> dict[str, Any]:
+        """Measure; return the document."""
+        from mirrorlake.devtools.bench.run import PARTS, run_bench
+
+        return run_bench(options, parent, say, keep, PARTS)
+
+    def tables(self, document: Mapping[str, Any]) -> "list[Table]":
+        """The document as tables for a terminal."""
+        from mirrorlake.devtools.bench.tables import tables
+
+        return tables(document)
 
 
-def bench(
-    context: typer.Context,
-    records_1k: int = typer.Option(
-        3_000_000, min=1_000, help="Backlog of records of 400 B or more."
-    ),
-    records_120: int = typer.Option(16_000_000, min=1_000, help="Backlog of smaller records."),
-    record_bytes: str = typer.Option("1024,120", help="Record sizes to race with."),
-    laps: int = typer.Option(
-        1, min=1, help="How often to race; the median counts, and from 2 on warm brokers."
-    ),
-    only: BenchPart | None = typer.Option(
-        None,
-        help="Only this part; feel has latency too; soak, scale, capacity and executors are never "
-        "part of the whole.",
-    ),
-    lake: BenchLake = typer.Option(
-        BenchLake.folder,
-        help="Where mirrorlake's lakes lie: s3 is moto's server here, tables the same with the "
-        "names of a catalog, catalog a Hive metastore; throughput, fan-out, latency and feel.",
-    ),
-    minutes: float = typer.Option(60.0, min=2.0, help="Minutes of the soak."),
-    seconds: float = typer.Option(20.0, min=1.0, help="Seconds of latency that are measured."),
-    warm_up: float | None = typer.Option(
-        None, min=0.0, help="Seconds before that, not measured: 12, and 60 over many partitions."
-    ),
-    partitions: ManyPartitions = typer.Option(
-        ManyPartitions.thousands, help="How many partitions scale has; 12000 takes half an hour."
-    ),
-    rate: int = typer.Option(1000, min=1, help="Records a second while latency is measured."),
-    out: Path = typer.Option(
-        Path("bench-results/bench.json"), help="The JSON file; scratch lives beside it."
-    ),
-    keep: bool = typer.Option(False, "--keep", help="Keep the scratch folder with all logs."),
-    as_json: bool = typer.Option(
-        False, "--json", help="Print the JSON document instead of the tables."
-    ),
-) -> None:
-    """Race mirrorlake against MirrorMaker 2, on two embedded clusters of this machine."""
-    from mirrorlake.devtools.bench.arena import BenchOptions
-    from mirrorlake.devtools.bench.latency import Pace
-    from mirrorlake.devtools.bench.run import run_bench
-    from mirrorlake.devtools.bench.tables import tables
-    from mirrorlake.tracking.runs import record_bench
-
-    shared: Context = context.obj
-    parts = _parts(only, lake)
-    backlogs = {size: records_120 if size < SMALL else records_1k for size in _sizes(record_bytes)}
-    if warm_up is None:
-        # With many partitions brokers compile for a minute: measure as if they had run for days.
-        warm_up = 60.0 if BenchPart.scale in parts else 12.0
-    options = BenchOptions(
-        {part.value for part in parts},
-        backlogs,
-        executor_records=records_120 // 2,
-        pace=Pace(rate, warm_up_seconds=warm_up, seconds=seconds),
-        partitions=int(partitions.value),
-        keep=keep,
-        laps=laps,
-        soak_minutes=minutes,
-        lake=lake.value,
-    )
-
-    def save(figures: dict[str, Any]) -> None:
-        out.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-
-    document = run_bench(options, out.absolute().parent, shared.say, save)
-    record_bench(document, out.absolute().parent)
-    if as_json:
-        shared.answer(document)
-        return
-    for table in tables(document):
-        shared.out.print(table)
-    shared.say(f"all figures are in {out} ({document['seconds']:.0f} s)")
-
-
-def _parts(only: BenchPart | None, lake: BenchLake) -> set[BenchPart]:
-    """What is measured. Raises InputError."""
-    if lake is not BenchLake.folder and only in _IN_FOLDERS:
-        raise InputError(f"--only {only.value} measures lakes in folders: leave --lake out")
-    if only is not None:
-        return {only, BenchPart.latency} if only is BenchPart.feel else {only}
-    left_out = (BenchPart.soak,) if lake is BenchLake.folder else _IN_FOLDERS
-    return {*BenchPart} - {*_ALONE, *left_out}
+bench = Bench().bench
 
 
 def _sizes(text: str) -> list[int]:

@@ -1,6 +1,6 @@
 """The figures behind capacity estimates, each with its source. Pure.
 
-`mirrorlake bench --only capacity` measures those of a folder anew, and shows both. A figure not
+`make bench ARGS="--only capacity"` measures those of a folder anew, and shows both. A figure not
 measured on a kind of lake says so under `estimated`. docs/capacity.md lists them all. Measured on
 27 November 2026, on two cores, beside tests.
 """

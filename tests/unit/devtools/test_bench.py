@@ -27,7 +27,6 @@ from mirrorlake.devtools.bench.report import (
     throughput_of,
 )
 from mirrorlake.devtools.bench.scale import Size
-from mirrorlake.devtools.bench.soak import SoakSample, soak_document
 from mirrorlake.devtools.bench.tables import SCALE_GOALS, scale_table, tables
 from mirrorlake.errors import InputError
 
@@ -169,39 +168,6 @@ def test_tables_show_every_contestant_and_the_ratio() -> None:
         assert shown in text
 
 
-def test_starts_and_the_stage_have_tables() -> None:
-    one = dict.fromkeys(
-        (
-            "build_seconds",
-            "build_cpu_seconds",
-            "mib",
-            "peak_mib",
-            "plan_ms",
-            "plan_cpu_ms",
-            "plan_max_ms",
-        ),
-        1.5,
-    )
-    lakes = {lake: {"open": 1.25, "map": 2.5} for lake in ("day", "year", "year_maintained")}
-    document = {
-        "stage": {"files": 100_000, "partitions": 1_000, "cold": one, "restart": one},
-        "starts": {
-            **lakes,
-            "runs": 10_000_000,
-            "commits": 600_000,
-            "ratio": 9.5,
-            "ratio_maintained": 1.25,
-        },
-    }
-    console = Console(file=StringIO(), width=200)
-    for table in tables(document):
-        console.print(table)
-    text = console.file.getvalue()  # type: ignore[attr-defined]
-    assert all(
-        word in text for word in ("100,000 files", "10,000,000 runs", "9.50x", "1.25x", "3.75")
-    )
-
-
 @pytest.mark.parametrize("size", [80, 120, 200, 399, 400, 1024, 5000])
 def test_payload_lines_are_json_of_the_size_asked_for(size: int) -> None:
     lines = payload_lines(size, 50)
@@ -259,22 +225,6 @@ def test_reading_since_is_the_oldest_first_batch(tmp_path: Path) -> None:
         os.utime(first, (at, at))
     assert running.reading_since() == 100.0
     assert Running("x", tmp_path).reading_since() is None
-
-
-def test_a_soak_compares_the_last_stretch_with_the_second() -> None:
-    """The first one has the start in it; a spike of a moment is no growth."""
-    samples = [
-        SoakSample(at, at * 1000, 300 + at // 60, 900, 5000 if at == 3500 else 700, at)
-        for at in range(0, 3601, 5)
-    ]
-    found = soak_document(samples)
-    assert [one["minutes"] for one in found["stretches"]] == [10, 20, 30, 40, 50, 60]
-    assert {one["records_per_second"] for one in found["stretches"]} == {1000}
-    assert {one["cpu_seconds_per_million"] for one in found["stretches"]} == {1000.0}
-    assert found["growth"] == {"driver_mib": 40, "jvm_mib": 0, "workers_mib": 0}
-    text = Console(file=(out := StringIO()), width=120)
-    text.print(*tables({"soak": found}))
-    assert "+40" in out.getvalue() and "3,600,000 records" in out.getvalue()
 
 
 def test_a_figure_of_many_partitions_stands_beside_what_it_may_be() -> None:

@@ -5,11 +5,11 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from mirrorlake.devtools.bench.capacity import Backlog, Capacity, Seen, figures_of, split_cost
 from mirrorlake.devtools.bench.latency import Pace
 from mirrorlake.devtools.bench.scale import Size
-from mirrorlake.devtools.bench.tables import tables
 from mirrorlake.library.capacity_figures import FIGURES
+from tests.bench.capacity import Backlog, Capacity, Seen, figures_of, split_cost
+from tests.bench.tables import tables
 
 MEASURED = Capacity(
     one=Seen(0.03, 700, 0.28),

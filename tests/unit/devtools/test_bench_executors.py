@@ -14,10 +14,10 @@ import pytest
 from rich.console import Console
 
 from mirrorlake.attempts import attempts
-from mirrorlake.devtools.bench.executors import CORES_OF_ONE, ROOT, Quotas, Scaled, scaled_of
 from mirrorlake.devtools.bench.measure import Race, Sample
-from mirrorlake.devtools.bench.tables import tables
 from mirrorlake.errors import InputError
+from tests.bench.executors import CORES_OF_ONE, ROOT, Quotas, Scaled, scaled_of
+from tests.bench.tables import tables
 from tests.support.docs_scripts import docs_script
 
 

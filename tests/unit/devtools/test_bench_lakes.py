@@ -7,13 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from mirrorlake.cli import bench
-from mirrorlake.cli.bench import BenchPart, _parts
+from mirrorlake.cli.bench import BenchLake
 from mirrorlake.config.lake import Lake
 from mirrorlake.devtools.bench.contestants import Job, write_topology
 from mirrorlake.devtools.bench.lakes import KINDS, JobLake, lakes_of
-from mirrorlake.devtools.bench.run import PARTS
-from mirrorlake.errors import InputError
 from mirrorlake.lake.place import place_of
 
 
@@ -51,24 +48,5 @@ def _plain(text: str) -> str:
     return text.replace("env:", "")
 
 
-@pytest.mark.parametrize("part", [BenchPart.proof, BenchPart.control, BenchPart.soak])
-def test_what_makes_up_tables_is_measured_in_folders(part: BenchPart) -> None:
-    with pytest.raises(InputError, match=f"--only {part.value} measures lakes in folders"):
-        _parts(part, bench.BenchLake.s3)
-    assert part not in _parts(None, bench.BenchLake.s3)
-    assert _parts(part, bench.BenchLake.folder) == {part}
-
-
-def test_a_part_is_measured_alone_and_some_only_so() -> None:
-    feel = {BenchPart.feel, BenchPart.latency}
-    assert _parts(BenchPart.feel, bench.BenchLake.catalog) == feel
-    alone = {BenchPart.soak, BenchPart.scale, BenchPart.capacity, BenchPart.executors}
-    assert _parts(None, bench.BenchLake.folder) == {*BenchPart} - alone
-
-
 def test_the_command_knows_all_kinds() -> None:
-    assert [kind.value for kind in bench.BenchLake] == [*KINDS]
-
-
-def test_the_command_knows_all_parts() -> None:
-    assert {part.value for part in BenchPart} == PARTS.keys()
+    assert [kind.value for kind in BenchLake] == [*KINDS]

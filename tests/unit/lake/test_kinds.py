@@ -18,12 +18,7 @@ ASKS = re.compile(
 )
 #: Who commits what lands; a catalog's platform keeps its tables; what a reader
 #: without a session knows of the stage, and of the busiest minute, before a plan.
-KNOWN = {
-    "landing/land.py": 1,
-    "run/replicator.py": 1,
-    "library/planning.py": 2,
-    "devtools/bench/made_up.py": 1,
-}
+KNOWN = {"landing/land.py": 1, "run/replicator.py": 1, "library/planning.py": 2}
 #: What the package `lake` alone asks of one kind: who opens a catalog finds its tables' files.
 FILES_OF_A_CATALOG = {"files", "use_files", "stop_using_files", "columns", "names"}
 

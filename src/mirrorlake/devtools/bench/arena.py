@@ -28,7 +28,7 @@ BROKERS = {"log.segment.delete.delay.ms": "1000"}
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """What to measure: `parts` are some of `run.PARTS`, `backlogs` maps record sizes in bytes to
+    """What to measure: `parts` are names of parts, `backlogs` maps record sizes in bytes to
     records, `executor_records` is per executor. `laps` is how often a backlog is raced,
     `partitions` is for `scale`, and `soak_minutes` is how long memory is watched at full rate.
     `lake` is the kind of mirrorlake's lakes (`lakes.KINDS`)."""

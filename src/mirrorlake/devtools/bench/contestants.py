@@ -219,7 +219,7 @@ def start_mirrormaker_and_landing(job: Job) -> Running:
     both = start_mirrormaker(job)
     both.name, both.log = "MirrorMaker 2 + Spark landing", job.directory
     both.table, both.checkpoints = job.directory / "landed", job.directory / "checkpoint"
-    arguments = ["land", job.source, job.topic, str(both.table), str(both.checkpoints)]
+    arguments = [job.source, job.topic, str(both.table), str(both.checkpoints)]
     try:
         both.processes.append(_start_module("plain_spark", arguments, job.directory))
     except BaseException:

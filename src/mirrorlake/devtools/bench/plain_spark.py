@@ -1,20 +1,12 @@
-"""Plain Spark jobs to compare mirrorlake with. They use its tuned local session, so that their cost
-is their work and not a stock setting.
+"""A plain Spark job to compare mirrorlake with. It uses mirrorlake's tuned local session, so that
+its cost is its work and not a stock setting.
 
-    python -m mirrorlake.devtools.bench.plain_spark land SERVERS TOPIC TABLE_PATH CHECKPOINT_PATH
+    python -m mirrorlake.devtools.bench.plain_spark SERVERS TOPIC TABLE_PATH CHECKPOINT_PATH
 
 lands one topic in Delta until it is ended, as many teams do beside MirrorMaker 2.
-
-    python -m mirrorlake.devtools.bench.plain_spark read SOURCE TOPIC TARGET TARGET_TOPIC TABLE_PATH
-
-reads what `verify` compares, a topic of two clusters and a Delta table, and discards it. It
-compares nothing: a comparison on Spark would take at least as long.
 """
 
 import sys
-from collections.abc import Callable
-
-from pyspark.sql import DataFrame, SparkSession
 
 from mirrorlake.spark.jars import connector_jars
 from mirrorlake.spark.session import local_session
@@ -22,36 +14,22 @@ from mirrorlake.spark.session import local_session
 
 def land(servers: str, topic: str, table: str, checkpoint: str) -> None:
     """Land the topic until this process is ended."""
-    rows = _topic(_session(), servers, topic, stream=True)
+    stream = local_session(more_jars=connector_jars()).readStream.format("kafka")
+    rows = stream.options(**kafka_options(servers, topic, "read_uncommitted")).load()
     query = rows.writeStream.format("delta").option("checkpointLocation", checkpoint).start(table)
     query.awaitTermination()
 
 
-def read(source: str, topic: str, target: str, target_topic: str, table: str) -> None:
-    """Read all three once."""
-    spark = _session()
-    stage = spark.read.format("delta").load(table)
-    for frame in (_topic(spark, source, topic), stage, _topic(spark, target, target_topic)):
-        # reads every column and keeps none
-        frame.write.format("noop").mode("overwrite").save()
-
-
-def _session() -> SparkSession:
-    return local_session(more_jars=connector_jars())
-
-
-def _topic(spark: SparkSession, servers: str, topic: str, stream: bool = False) -> DataFrame:
-    options = {
+def kafka_options(servers: str, topic: str, isolation: str) -> dict[str, str]:
+    """The options of Spark's Kafka source for a whole topic."""
+    return {
         "kafka.bootstrap.servers": servers,
-        "kafka.isolation.level": "read_uncommitted" if stream else "read_committed",
+        "kafka.isolation.level": isolation,
         "subscribe": topic,
         "startingOffsets": "earliest",
         "includeHeaders": "true",
     }
-    reader = spark.readStream if stream else spark.read
-    return reader.format("kafka").options(**options).load()
 
 
 if __name__ == "__main__":
-    job: Callable[..., None] = land if sys.argv[1] == "land" else read
-    job(*sys.argv[2:])
+    land(*sys.argv[1:])

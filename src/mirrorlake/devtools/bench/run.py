@@ -22,22 +22,17 @@ from mirrorlake.devtools.bench.arena import (
     contestant,
     delete_topic,
 )
-from mirrorlake.devtools.bench.capacity import measure_capacity
 from mirrorlake.devtools.bench.contestants import (
     start_mirrorlake,
     start_mirrormaker,
     start_mirrormaker_and_landing,
     start_plain_copier,
 )
-from mirrorlake.devtools.bench.control import measure_control
-from mirrorlake.devtools.bench.executors import measure_executors
 from mirrorlake.devtools.bench.feel import measure_feel
-from mirrorlake.devtools.bench.group_sync import measure_groups
 from mirrorlake.devtools.bench.lakes import lakes_of
 from mirrorlake.devtools.bench.latency import measure_latency
 from mirrorlake.devtools.bench.measure import watch
 from mirrorlake.devtools.bench.payload import PARTITIONS, load_topic
-from mirrorlake.devtools.bench.proof import measure_proof
 from mirrorlake.devtools.bench.report import (
     COPIER,
     LANDING,
@@ -50,9 +45,6 @@ from mirrorlake.devtools.bench.report import (
     throughput_of,
 )
 from mirrorlake.devtools.bench.scale import Size, measure_scale
-from mirrorlake.devtools.bench.soak import KEPT, measure_soak
-from mirrorlake.devtools.bench.stage_size import measure_stage
-from mirrorlake.devtools.bench.start import measure_starts
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.kafka.admin import ClusterAdmin
@@ -67,6 +59,10 @@ from mirrorlake.spark.jars import (
 from mirrorlake.spark.java import find_java, java_version
 
 Keep = Callable[[dict[str, Any]], None]
+#: A measurement between two clusters; it returns parts of the document.
+Measure = Callable[[Arena, BenchOptions], dict[str, Any]]
+#: A measurement without clusters, in a folder; it returns parts of the document.
+MeasureAlone = Callable[[Path, Say], dict[str, Any]]
 #: The time limit of a contestant, plus a second for every 5,000 records.
 _RACE_SECONDS = 180.0
 #: A broker with the usual heap leads up to this many.
@@ -86,10 +82,19 @@ _RACERS: Mapping[str, Start] = {
 _BOTH: Mapping[str, Start] = {MIRRORLAKE: start_mirrorlake, MIRROR: start_mirrormaker}
 
 
-def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict[str, Any]:
+def run_bench(
+    options: BenchOptions,
+    parent: Path,
+    say: Say,
+    keep: Keep,
+    parts: Mapping[str, Measure],
+    *,
+    after: Sequence[tuple[str, MeasureAlone]] = (),
+) -> dict[str, Any]:
     """Measure; return a JSON document. Works in a new folder of `parent`, left if anything fails.
 
-    `keep` gets the document so far after each part, so that a part that fails loses no figures.
+    Measures those of `parts` that the options name, in order, and then, without clusters, those of
+    `after`. `keep` gets the document so far after each, so that one that fails loses no figures.
     """
     started = time.monotonic()
     for resolve in (spark_jars, connector_jars, mirror_jars):
@@ -112,18 +117,16 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
     try:
         with lakes_of(options.lake, directory / "lakes") as lake_of:
             arena = Arena(clusters["east"], clusters["west"], directory, say, lake_of)
-            for part, measure in PARTS.items():
+            for part, measure in parts.items():
                 if part in options.parts:
                     document |= measure(arena, options)
                     keep(document)
     finally:
         stop_clusters(clusters)
-    if "control" in options.parts:  # these need no clusters
-        say("control: making a stage of 100,000 files with 1,000 partitions")
-        document["stage"] = measure_stage(directory / "stage")
-        keep(document)
-        say("control: making lakes with the history of a day and of a year")
-        document["starts"] = measure_starts(directory / "starts")
+    for part, measure_alone in after:
+        if part in options.parts:
+            document |= measure_alone(directory, say)
+            keep(document)
     if not options.keep:
         shutil.rmtree(directory)
     document["seconds"] = round(time.monotonic() - started, 1)
@@ -207,28 +210,6 @@ def _fan_out(arena: Arena, options: BenchOptions) -> dict[str, Any]:
         }
 
 
-def _proof(arena: Arena, options: BenchOptions) -> dict[str, Any]:
-    proofs = {}
-    for size, records in options.backlogs.items():
-        job = arena.job(MIRRORLAKE, f"proof-{size}", f"bench-proof-{size}", tuned=True)
-        arena.say(
-            f"proof: {records // 4:,} records of {size} B, mirrored, compared by content, and read "
-            "by Spark"
-        )
-        proofs[str(size)] = measure_proof(job, arena.source, size, records // 4)
-    return {"proof": proofs}
-
-
-def _soak(arena: Arena, options: BenchOptions) -> dict[str, Any]:
-    topic = "bench-soak"
-    arena.source.create_topics([TopicInfo(topic, PARTITIONS, 1, configs=KEPT)])
-    job = arena.job(MIRRORLAKE, "soak", topic, tuned=True)
-    arena.say(f"soak: {options.soak_minutes:.0f} minutes at full rate")
-    with contestant(arena, job, start_mirrorlake) as running:
-        soak = measure_soak(running, job, arena.target, options.soak_minutes, arena.say)
-    return {"soak": soak}
-
-
 def _latencies(arena: Arena, options: BenchOptions) -> dict[str, Any]:
     pace, runs = options.pace, {}
     for name, start in _BOTH.items():
@@ -260,30 +241,13 @@ def _feel(arena: Arena, _options: BenchOptions) -> dict[str, Any]:
     return {"feel": feels}
 
 
-def _control(arena: Arena, _options: BenchOptions) -> dict[str, Any]:
-    arena.say("control: making 300 topics with 1,000 partitions")
-    both = arena.east.bootstrap_servers, arena.west.bootstrap_servers
-    control = measure_control(*both)
-    arena.say("control: making 500 groups over 200 topics")
-    return {"control": control, "groups": measure_groups(*both, arena.directory / "groups")}
-
-
-#: The measurements between two clusters, in this order; each returns parts of the document.
-PARTS: Mapping[str, Callable[[Arena, BenchOptions], dict[str, Any]]] = {
+#: The parts of the race, in this order.
+PARTS: Mapping[str, Measure] = {
     "throughput": _throughput,
     "fan-out": _fan_out,
-    "proof": _proof,
-    "soak": _soak,
     "scale": lambda arena, options: {
         "scale": measure_scale(arena, _BOTH, Size.of(options.partitions), options.pace)
     },
-    "capacity": lambda arena, options: {
-        "capacity": measure_capacity(arena, options.pace, Size(records=1))
-    },
     "latency": _latencies,
-    "executors": lambda arena, options: {
-        "executors": measure_executors(arena, options.executor_records)
-    },
     "feel": _feel,
-    "control": _control,
 }

@@ -3,7 +3,7 @@ over a few of them, commands during a run, and memory."""
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 from mirrorlake.attempts import attempts
 from mirrorlake.devtools.bench.arena import Arena, Start, delete_topic
 from mirrorlake.devtools.bench.contestants import Job, Running, write_topology
-from mirrorlake.devtools.bench.control import LISTED_SECONDS, wait_until_listed
 from mirrorlake.devtools.bench.feel import cold_commands, command_seconds, page_seconds
 from mirrorlake.devtools.bench.latency import Pace, measure_latency
 from mirrorlake.devtools.bench.measure import (
@@ -33,6 +32,8 @@ from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 PREFIX = "bench-scale-"
+#: How long the brokers may take to list new topics, seconds.
+LISTED_SECONDS = 180.0
 #: A KRaft controller refuses to make more partitions by one request (PolicyViolationException).
 #: MirrorMaker 2 asks for all new topics by one, and asks the same again until it is stopped.
 MOST_MADE_AT_ONCE = 10_000
@@ -99,6 +100,16 @@ def make_topics(source: ClusterAdmin, bootstrap_servers: str, size: Size) -> Non
     source.create_topics([TopicInfo(name, size.partitions, 1) for name in size.names])
     wait_until_listed(source, size.names)
     send(bootstrap_servers, size.places(size.names) * size.records)
+
+
+def wait_until_listed(admin: ClusterAdmin, names: Collection[str]) -> None:
+    """Wait until a cluster lists topics. Raises RuntimeError after `LISTED_SECONDS`."""
+    for last in attempts(LISTED_SECONDS, 0.05):
+        missing = set(names) - admin.topics().keys()
+        if not missing:
+            return
+        if last:
+            raise RuntimeError(f"{len(missing)} topics are not listed by cluster {admin.alias}")
 
 
 def make_groups(source: ClusterAdmin, bootstrap_servers: str, size: Size) -> None:

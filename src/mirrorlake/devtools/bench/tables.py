@@ -1,40 +1,29 @@
 """The document of a benchmark as tables for a terminal."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from rich.table import Table
 
 from mirrorlake.devtools.bench.report import MIRROR, MIRRORLAKE, TITLES
-from mirrorlake.devtools.bench.soak import MEMORY
-from mirrorlake.library.capacity_figures import FIGURES
 
 
 def tables(document: Mapping[str, Any]) -> list[Table]:
-    """Return the tables of a whole bench document."""
+    """The tables of the race."""
     made = [
         _throughput_table(int(size), part)
         for which in ("throughput", "fan_out")
         for size, part in document.get(which, {}).items()
     ]
     parts: dict[str, Callable[[Any], Table]] = {
-        "proof": _proof_table,
-        "soak": _soak_table,
         "latency": _latency_table,
         "feel": feel_table,
         "scale": scale_table,
-        "capacity": capacity_table,
-        "executors": executors_table,
-        "control": partial(_seconds_table, _CONTROL, _CONTROL_SECONDS),
-        "groups": partial(_seconds_table, _GROUPS, _GROUPS_SECONDS),
-        "stage": _stage_table,
-        "starts": _starts_table,
     }
     return made + [table(document[name]) for name, table in parts.items() if name in document]
 
 
-def _table(
+def table_of(
     title: str, first: str, columns: Sequence[str], rows: Iterable[Sequence[str]] = ()
 ) -> Table:
     """A table of figures: the column `first` has labels, the others are right-aligned."""
@@ -58,11 +47,12 @@ def _throughput_table(size: int, part: Mapping[str, Any]) -> Table:
         figures = [f"{run[rate]:,.0f}" for rate in rates]
         costs = ("cpu_seconds_per_million", "brokers_cpu_seconds_per_million")
         figures += [f"{run[cost]:.1f}" for cost in costs]
-        rows.append((TITLES[name], *figures, *(_times(against.get(rate)) for rate in rates)))
-    return _table(title, "contestant", columns, rows)
+        rows.append((TITLES[name], *figures, *(times(against.get(rate)) for rate in rates)))
+    return table_of(title, "contestant", columns, rows)
 
 
-def _times(share: float | None) -> str:
+def times(share: float | None) -> str:
+    """A ratio; empty for None."""
     return "" if share is None else f"{share:.2f}x"
 
 
@@ -73,10 +63,10 @@ def _latency_table(part: Mapping[str, Any]) -> Table:
     rows = []
     for name, run in part["contestants"].items():
         against = part["ratios"].get(f"{MIRRORLAKE}/{name}", {})
-        shares = [_times(against[key]) for key in ("p50", "p99") if against.get(key) is not None]
+        shares = [times(against[key]) for key in ("p50", "p99") if against.get(key) is not None]
         figures = [f"{run[key]:,.0f}" for key in ("p50_ms", "p95_ms", "p99_ms", "lost")]
         rows.append((TITLES[name], *figures, f"{run['cores']:.2f}", " / ".join(shares)))
-    return _table(title, "contestant", columns, rows)
+    return table_of(title, "contestant", columns, rows)
 
 
 def feel_table(part: Mapping[str, Any]) -> Table:
@@ -104,7 +94,7 @@ def feel_table(part: Mapping[str, Any]) -> Table:
         for what, here, other, there, unit in measured
     ]
     columns = ("mirrorlake", "beside it", "what that is")
-    return _table("What a person waits for, cold processes", "what", columns, rows)
+    return table_of("What a person waits for, cold processes", "what", columns, rows)
 
 
 #: The goals for the cost of 2,000 partitions, and of 12,000 (`scale_table`).
@@ -139,113 +129,4 @@ def scale_table(part: Mapping[str, Any]) -> Table:
         for what, (few, many) in SCALE_GOALS.items()
     ]
     title = f"{count:,} partitions; {part['pace']['records_per_second']:,} records/s over few"
-    return _table(title, "what", (*(TITLES[name] for name in runs), "goal"), rows)
-
-
-def capacity_table(part: Mapping[str, Any]) -> Table:
-    """The measured figures, beside those behind capacity estimates."""
-    rows = [
-        (
-            figure.what,
-            f"{part['figures'][name]:,.3g}",
-            f"{figure.values['folder']:,.3g}",
-            figure.unit,
-        )
-        for name, figure in FIGURES.items()
-    ]
-    title = "What flows take, and what `mirrorlake plan` says so by (library/capacity_figures.py)"
-    return _table(title, "of", ("measured", "said", "unit"), rows)
-
-
-def executors_table(part: Mapping[str, Any]) -> Table:
-    """How executors scale, and the driver's share."""
-    runs = part["runs"]
-    rows = [
-        (
-            str(run["executors"]),
-            f"{run['records_per_second']:,}",
-            _times(run["records_per_second"] / runs[0]["records_per_second"]),
-            *(f"{run[f'{who}_cores']:.2f}" for who in ("driver", "executors", "brokers")),
-            f"{run['driver_share']:.0%}",
-        )
-        for run in runs
-    ]
-    title = f"Executors of {part['cores_of_one']} cores each, records of {part['record_bytes']} B"
-    columns = ("records/s", "of one", "driver", "executors", "brokers", "driver's share")
-    return _table(title, "executors", columns, rows)
-
-
-def _proof_table(part: Mapping[str, Mapping[str, Any]]) -> Table:
-    title = "verify, and a Spark job that only reads source, stage and target: cold processes"
-    rows = [
-        (
-            f"{one['records']:,} of {one['record_bytes']:,} B",
-            *(f"{one[name]:.1f}" for name in ("verify_seconds", "spark_seconds")),
-            f"{one['ratio']:.2f}x",
-        )
-        for one in part.values()
-    ]
-    return _table(title, "records", ("verify s", "Spark s", "rate against Spark"), rows)
-
-
-def _soak_table(part: Mapping[str, Any]) -> Table:
-    title = (
-        f"{part['records']:,} records at full rate: memory of mirrorlake's processes, files "
-        "that they mapped left out"
-    )
-    rows = []
-    for one in part["stretches"]:
-        figures = [f"{one['records_per_second']:,}", f"{one['cpu_seconds_per_million']:.2f}"]
-        rows.append((f"{one['minutes']:.0f} min", *figures, *(f"{one[name]:,}" for name in MEMORY)))
-    rows.append(("last against second", "", "", *(f"{part['growth'][name]:+,}" for name in MEMORY)))
-    columns = ("records/s", "CPU s/M", "driver MiB", "JVM MiB", "workers MiB")
-    return _table(title, "after", columns, rows)
-
-
-def _stage_table(part: Mapping[str, Any]) -> Table:
-    title = f"Index of a stage of {part['files']:,} files with {part['partitions']:,} partitions"
-    whole = ("mib", "peak_mib", "plan_ms", "plan_cpu_ms", "plan_max_ms")
-    rows = [
-        (
-            start,
-            *(f"{part[name][key]:.2f}" for key in ("build_seconds", "build_cpu_seconds")),
-            *(f"{part[name][key]:,.0f}" for key in whole),
-        )
-        for name, start in (("cold", "without a copy of the index"), ("restart", "with one"))
-    ]
-    columns = ("build s", "CPU s", "MiB", "peak MiB", "next batch ms", "its CPU ms", "at most ms")
-    return _table(title, "start of a process", columns, rows)
-
-
-def _starts_table(part: Mapping[str, Any]) -> Table:
-    title = (
-        f"What a start asks of a lake after a day, and a year ({part['runs']:,} runs, "
-        f"{part['commits']:,} commits)"
-    )
-    lakes = [part[lake] for lake in ("day", "year", "year_maintained")]
-    rows = [(what, *(f"{lake[what]:.2f}" for lake in lakes)) for what in part["day"]]
-    rows.append(("all", *(f"{sum(lake.values()):.2f}" for lake in lakes)))
-    ratios = (f"{part['ratio']:.2f}x", f"{part['ratio_maintained']:.2f}x")
-    rows.append(("against a day", "", *ratios))
-    return _table(title, "seconds", ("a day", "a year", "a year, maintained"), rows)
-
-
-#: Titles of tables of seconds, and the label of each figure of a part.
-_CONTROL = "Control of {topics:,} topics with {partitions:,} partitions"
-_CONTROL_SECONDS = {
-    "create_seconds": "make all mirrors with their configs",
-    "refresh_topics_seconds": "refresh of topics, nothing changed",
-    "refresh_configs_seconds": "refresh of configs, nothing changed",
-}
-_GROUPS = "Checkpoints of {groups:,} groups over {topics:,} topics, {positions:,} positions"
-_GROUPS_SECONDS = {
-    "first_round_seconds": "the first round of a process",
-    "all_moved_seconds": "all groups have moved",
-    "tenth_moved_seconds": "every tenth group has moved",
-    "nothing_moved_seconds": "nothing has moved",
-}
-
-
-def _seconds_table(title: str, names: Mapping[str, str], part: Mapping[str, Any]) -> Table:
-    rows = [(what, f"{part[name]:.2f}") for name, what in names.items()]
-    return _table(title.format(**part), "what", ("seconds",), rows)
+    return table_of(title, "what", (*(TITLES[name] for name in runs), "goal"), rows)

@@ -1,23 +1,20 @@
 """How long control takes for many unchanged topics: its cost at every refresh interval."""
 
 import statistics
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
-from mirrorlake.attempts import attempts
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.control.config_sync import ConfigSync
 from mirrorlake.control.topic_comparison import observe_topics
 from mirrorlake.devtools.bench.measure import seconds_of
-from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.devtools.bench.scale import wait_until_listed
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import MemoryLog
+from tests.support.many_topics import PARTITIONS, create_many
 
-TOPICS, PARTITIONS = 300, 1_000
 ROUNDS = 5
-#: How long the brokers may take to list new topics, seconds.
-LISTED_SECONDS = 180.0
 PREFIX = "bench-control-"
 
 
@@ -30,7 +27,7 @@ def measure_control(east: str, west: str) -> dict[str, float]:
     (flow,) = topology.active_flows()
     connections = Connections(topology)
     source, target = connections.admin("east"), connections.admin("west")
-    names = {topic.name: f"east.{topic.name}" for topic in create_many(source)}
+    names = {topic.name: f"east.{topic.name}" for topic in create_many(source, PREFIX)}
     configs = ConfigSync(flow, connections, MemoryLog(), names.get)
     made_names: set[str] = set(names.values())
 
@@ -59,37 +56,6 @@ def measure_control(east: str, west: str) -> dict[str, float]:
         "refresh_topics_seconds": refresh,
         "refresh_configs_seconds": median(configs.plan),
     }
-
-
-def create_many(admin: ClusterAdmin, prefix: str = PREFIX) -> list[TopicInfo]:
-    """Create 300 topics with 1,000 partitions in all, each with its own config, and wait until the
-    brokers list all: the controller acknowledges them before that.
-
-    Returns them.
-    """
-    few, more = divmod(PARTITIONS, TOPICS)
-    topics = [
-        TopicInfo(
-            f"{prefix}{number:03}",
-            few + (number < more),
-            1,
-            {"retention.bytes": str(10**9 + number)},
-        )
-        for number in range(TOPICS)
-    ]
-    admin.create_topics(topics)
-    wait_until_listed(admin, [topic.name for topic in topics])
-    return topics
-
-
-def wait_until_listed(admin: ClusterAdmin, names: Collection[str]) -> None:
-    """Wait until a cluster lists topics. Raises RuntimeError after `LISTED_SECONDS`."""
-    for last in attempts(LISTED_SECONDS, 0.05):
-        missing = set(names) - admin.topics().keys()
-        if not missing:
-            return
-        if last:
-            raise RuntimeError(f"{len(missing)} topics are not listed by cluster {admin.alias}")
 
 
 def topology_of(addresses: Mapping[str, str], **flow: object) -> Topology:

@@ -8,8 +8,6 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from mirrorlake.config.lake import Maintenance
-from mirrorlake.devtools.bench.control import topology_of
-from mirrorlake.devtools.bench.made_up import DAY, FLOW, MAINTAINED, YEAR, History, make_history
 from mirrorlake.groups.checkpoint_table import newest_checkpoints
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
@@ -21,6 +19,8 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.targets import LivingMirror
 from mirrorlake.landing.generations import decisions_of, generations_of
 from mirrorlake.spark.session import local_session
+from tests.bench.control import topology_of
+from tests.bench.made_up import DAY, FLOW, MAINTAINED, YEAR, History, make_history
 
 #: Its clusters are never contacted.
 _TOPOLOGY = topology_of(dict.fromkeys(FLOW.split("->"), "127.0.0.1:1"))

@@ -1,8 +1,8 @@
 """The cost of a large stage's index for the driver: memory, time to build it, to plan a batch.
 
 The stage is generated: files of several partitions each, without payload, which the index never
-reads. Each measurement runs in its own process (`python -m mirrorlake.devtools.bench.stage_size
-DIRECTORY`), so that memory is the index's.
+reads. Each measurement runs in its own process (`python -m tests.bench.stage_size DIRECTORY`), so
+that memory is the index's.
 """
 
 import importlib
@@ -24,12 +24,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from mirrorlake.devtools.bench.made_up import add_of, topic_partition, write_commit
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.place import place_of
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.progress import Floor
 from mirrorlake.produce.batch import plan_batch
+from tests.bench.made_up import add_of, topic_partition, write_commit
 
 FILES, PARTITIONS = 100_000, 1_000
 #: Partitions in a file, and records of each.
@@ -51,7 +51,7 @@ def measure_stage(directory: Path) -> dict[str, Any]:
     make_stage(directory / "records", FILES)
     document: dict[str, Any] = {"files": FILES, "partitions": PARTITIONS}
     for name in ("cold", "restart"):  # the first leaves a copy of the index behind
-        command = [sys.executable, "-m", "mirrorlake.devtools.bench.stage_size", str(directory)]
+        command = [sys.executable, "-m", "tests.bench.stage_size", str(directory)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         document[name] = json.loads(done.stdout)
     return document

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from mirrorlake.config.topology import Topology
-from mirrorlake.devtools.bench.control import topology_of, wait_until_listed
 from mirrorlake.devtools.bench.measure import seconds_of
+from mirrorlake.devtools.bench.scale import wait_until_listed
 from mirrorlake.groups.group_sync import GroupTurns
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicInfo
@@ -23,6 +23,7 @@ from mirrorlake.mm2.mirror_topics import CheckpointTopic
 from mirrorlake.offsets.positions import Committed, Reached, TopicAndPartition
 from mirrorlake.produce.report import SEGMENT
 from mirrorlake.spark.session import local_session
+from tests.bench.control import topology_of
 
 GROUPS, TOPICS, PARTITIONS = 500, 200, 2
 #: Topics that a group reads.

@@ -31,8 +31,8 @@ def measure_proof(job: Job, source: ClusterAdmin, size: int, records: int) -> di
         raise ReplicationError(
             f"{proven['proven']:,} of {records:,} records were proven: see {job.directory}"
         )
-    reader = [sys.executable, "-m", "mirrorlake.devtools.bench.plain_spark", "read", job.source]
-    reader += [job.topic, job.target, job.target_topic, str(job.directory / "lake" / "records")]
+    reader = [sys.executable, "-m", "tests.bench.plain_read", job.source, job.topic]
+    reader += [job.target, job.target_topic, str(job.directory / "lake" / "records")]
     spark_seconds = seconds_of(lambda: _run(job, reader))
     return {
         "records": records,
