@@ -105,9 +105,9 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return str(request.param)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """An S3 on this machine, with an empty bucket."""
+    """An S3 on this machine; tests call what they put there by names of their own."""
     with moto_server(tmp_path_factory.mktemp("store")) as store:
         yield store
 

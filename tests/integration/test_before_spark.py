@@ -91,7 +91,9 @@ def running(
         run.wait()
 
 
-@pytest.mark.wide("integration/test_landing.py::test_few_records_up_to_an_end_need_no_session")
+@pytest.mark.wide(
+    "integration/test_laws_on_each_way.py::test_tables_and_target_are_enough_to_go_on"
+)
 def test_few_records_need_no_java(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, topology: Path, java: LateJava
 ) -> None:

@@ -3,6 +3,8 @@ healthy whose mirrors are not as their sources."""
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.clusters import ClusterPair
 from tests.support.control import set_configs
 from tests.support.kafka import create_topic, numbered, write
@@ -12,6 +14,9 @@ from tests.support.scene import Scene
 LEAST = "min.compaction.lag.ms"
 
 
+@pytest.mark.wide(
+    "integration/test_control_configs.py::test_a_refused_change_is_told_once_and_stops_no_other"
+)
 def test_a_config_that_the_target_refuses_is_an_incident_until_it_takes_it(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

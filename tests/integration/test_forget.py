@@ -243,6 +243,10 @@ def test_killed_while_it_forgets(
     scene.is_whole(replicate_once(spark, scene.topology).lake)
 
 
+@pytest.mark.wide(
+    "test_what_is_forgotten_stays_so",
+    "unit/forget/test_forget_in_folder.py::test_what_a_resend_may_need_that_begins_meanwhile_stays",
+)
 def test_what_a_killed_call_has_noted_is_not_sent_again(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

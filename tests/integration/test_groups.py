@@ -366,6 +366,7 @@ def test_an_active_group_is_not_touched_and_an_empty_one_is(scene: Scene) -> Non
     assert scene.at_target("active", "plain") == (2_000, ""), "its members left"
 
 
+@pytest.mark.wide("simulation/test_group_schedules.py::test_no_schedule_breaks_a_law_of_groups")
 def test_a_kill_between_checkpoint_and_sync_is_made_up_for(scene: Scene) -> None:
     scene.checkpoints().source.checkpoint()  # of groups that other tests left
     commit(scene.clusters.east, scene.group("killed"), scene.topic("plain"), 0, 77, "k")

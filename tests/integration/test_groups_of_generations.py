@@ -150,9 +150,7 @@ def scene(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> Scene:
     )
 
 
-@pytest.mark.wide(
-    "test_without_the_source_a_group_reads_on_in_what_is_left_of_a_topic_that_is_gone"
-)
+@pytest.mark.wide("simulation/test_group_schedules.py::test_no_schedule_breaks_a_law_of_groups")
 @pytest.mark.law("kept by generation", "never more than was seen", session="without")
 def test_a_group_in_records_of_a_topic_that_is_gone_begins_the_new_one(scene: Scene) -> None:
     scene.run("a", 50)
@@ -198,9 +196,7 @@ def test_no_group_goes_back_to_a_topic_that_was_made_again_before_an_operator_de
     assert scene.at_source("amid") == 0
 
 
-@pytest.mark.wide(
-    "test_without_the_source_a_group_reads_on_in_what_is_left_of_a_topic_that_is_gone"
-)
+@pytest.mark.wide("simulation/test_group_schedules.py::test_no_schedule_breaks_a_law_of_groups")
 @pytest.mark.law("kept by generation", session="without")
 def test_a_group_behind_the_place_where_a_log_went_back_begins_there(scene: Scene) -> None:
     scene.run_in_batches()
@@ -215,6 +211,9 @@ def test_a_group_behind_the_place_where_a_log_went_back_begins_there(scene: Scen
     assert (moved["below"]["gone_at_most"], moved["above"]["gone_at_most"]) == (20, 10)
 
 
+@pytest.mark.wide(
+    "simulation/test_failover_schedules.py::test_no_schedule_moves_a_group_past_what_it_has_not_read"
+)
 @pytest.mark.law("kept by generation", "never more than was seen", session="without")
 def test_without_the_source_a_group_reads_on_in_what_is_left_of_a_topic_that_is_gone(
     scene: Scene,
@@ -238,8 +237,7 @@ def test_without_the_source_a_group_reads_on_in_what_is_left_of_a_topic_that_is_
 
 
 @pytest.mark.wide(
-    "test_without_the_source_a_group_reads_on_in_what_is_left_of_a_topic_that_is_gone",
-    "simulation/test_failover_schedules.py::test_no_schedule_moves_a_group_past_what_it_has_not_read",
+    "simulation/test_failover_schedules.py::test_no_schedule_moves_a_group_past_what_it_has_not_read"
 )
 @pytest.mark.law("kept by generation", session="without")
 def test_without_the_source_a_group_reads_on_behind_the_place_where_a_log_went_back(
@@ -257,9 +255,7 @@ def test_without_the_source_a_group_reads_on_behind_the_place_where_a_log_went_b
     )
 
 
-@pytest.mark.wide(
-    "test_without_the_source_a_group_reads_on_in_what_is_left_of_a_topic_that_is_gone"
-)
+@pytest.mark.wide("simulation/test_group_schedules.py::test_no_schedule_breaks_a_law_of_groups")
 @pytest.mark.law("kept by generation", "nothing silently", session="without")
 def test_what_a_mirror_has_no_more_of_a_topic_that_is_gone_is_said_without_the_source(
     scene: Scene,

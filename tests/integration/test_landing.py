@@ -337,6 +337,10 @@ def test_two_lakes_of_one_session_land_each_its_own_cluster(
         assert [bytes(row["value"]) for row in staged] == there
 
 
+@pytest.mark.wide(
+    "integration/test_laws_on_each_way.py::test_tables_and_target_are_enough_to_go_on",
+    "integration/test_before_spark.py::test_a_java_that_is_missing_is_missed_at_the_start",
+)
 def test_few_records_up_to_an_end_need_no_session(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

@@ -183,6 +183,9 @@ def test_continue_goes_on_at_what_is_there_now_and_says_what_was_given_up(
         land_only(spark, topology)
 
 
+@pytest.mark.wide(
+    "integration/test_laws_on_each_way.py::test_what_the_source_lost_stops_its_partition_and_is_told"
+)
 def test_a_partition_that_cannot_be_read_stops_alone(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

@@ -182,6 +182,10 @@ def scene(
     return made
 
 
+@pytest.mark.wide(
+    "integration/test_crash.py::test_driver_killed_at_point_after_point",
+    "integration/test_crash.py::test_stage_first",
+)
 @pytest.mark.law("stage first", "exactly once", "exact map")
 @pytest.mark.parametrize(
     "scene",

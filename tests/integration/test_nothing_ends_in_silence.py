@@ -234,6 +234,9 @@ def test_a_process_that_could_not_stand_by_does_not_end_well(
     assert [type(error) for error in run.raised] == [ReplicationError]
 
 
+@pytest.mark.wide(
+    "unit/run/test_killed_runs.py::test_one_that_was_killed_needs_attention_until_the_next_one"
+)
 def test_a_process_that_was_killed_is_told_until_another_one_came_to_its_end(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

@@ -35,7 +35,7 @@ from tests.support.replication import (
 )
 
 
-@pytest.mark.wide("test_odd_records_arrive_byte_by_byte")
+@pytest.mark.wide("integration/test_fidelity.py::test_arrives_as_it_was_sent")
 @pytest.mark.parametrize("lane", LANES, indirect=True)
 def test_a_record_of_any_time_arrives_beside_its_neighbours(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, lane: str
@@ -93,7 +93,7 @@ def test_a_catalog_takes_records_of_any_time_too(
     assert all(abs(milliseconds) < 60_000 for milliseconds in apart)
 
 
-@pytest.mark.wide("test_odd_records_arrive_byte_by_byte")
+@pytest.mark.wide("integration/test_fidelity.py::test_arrives_as_it_was_sent")
 @pytest.mark.parametrize("lane", LANES, indirect=True)
 def test_a_time_of_0_is_sent_as_1_and_told(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, lane: str
@@ -149,6 +149,7 @@ def test_a_record_of_100_mib_arrives(
 LARGE = {"message_max_bytes": 1_000_000_000, "queue_buffering_max_kbytes": 1 << 20}
 
 
+@pytest.mark.wide("integration/test_fidelity.py::test_arrives_as_it_was_sent")
 @pytest.mark.parametrize("lane", LANES, indirect=True)
 @settings(
     max_examples=2,

@@ -50,6 +50,7 @@ def test_a_group_in_front_of_the_mirrors_start_goes_to_it_and_what_is_lost_is_sa
     )
 
 
+@pytest.mark.wide("test_a_group_in_front_of_the_mirrors_start_goes_to_it_and_what_is_lost_is_said")
 def test_what_the_flow_goes_on_without_is_no_exact_move(scene: Scene) -> None:
     """It began behind records that the group has not read: none of them ever comes."""
     group, behind = f"{scene.name}-g", f"{scene.name}-b"

@@ -141,6 +141,9 @@ def test_a_scrape_of_a_run(topology: Path, sent: Collector) -> None:
     assert states["flow east->west"] == states["landing from cluster east"] == "working"
 
 
+@pytest.mark.wide(
+    "unit/metrics/test_metrics_sender.py::test_it_sends_at_times_and_the_last_values_at_its_end"
+)
 def test_a_run_with_an_end_sends_its_last_values(
     topology: Path, sent: Collector, clusters: ClusterPair
 ) -> None:

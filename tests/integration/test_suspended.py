@@ -6,6 +6,7 @@ import shutil
 import signal
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.clusters import ClusterPair
@@ -15,6 +16,9 @@ from tests.support.replication import assert_same, finish, replicate_once, start
 from tests.support.waiting import until
 
 
+@pytest.mark.wide(
+    "simulation/test_two_processes.py::test_no_schedule_of_two_processes_breaks_a_law"
+)
 def test_it_ends_with_an_incident_and_takes_nothing_back(
     clusters: ClusterPair, spark: SparkSession, topic_name: str, tmp_path: Path
 ) -> None:

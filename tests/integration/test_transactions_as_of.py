@@ -69,7 +69,7 @@ def write_burst(bootstrap: str, topic: str, burst: int) -> None:
     time.sleep(0.5)  # markers are written behind the answer to a commit
 
 
-@pytest.mark.wide("test_in_the_middle_of_a_transaction")
+@pytest.mark.wide("unit/offsets/test_as_of.py::test_a_transaction_is_whole_or_not_there")
 def test_transactions_that_go_on_while_it_lands_are_whole_as_of_any_time(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
@@ -118,6 +118,7 @@ def test_transactions_that_go_on_while_it_lands_are_whole_as_of_any_time(
     assert times[end - 1] <= moments[1] < times[end]
 
 
+@pytest.mark.wide("unit/offsets/test_as_of.py::test_a_transaction_is_whole_or_not_there")
 def test_in_the_middle_of_a_transaction(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

@@ -220,6 +220,10 @@ def test_what_is_mended_is_proven_and_its_incident_closed(planted: Planted) -> N
     )
 
 
+@pytest.mark.wide(
+    "test_each_kind_is_found_and_named",
+    "unit/verify/test_what_lies_behind_the_map.py::test_it_is_named",
+)
 def test_a_record_behind_the_end_of_the_map_is_found_later(
     planted: Planted, clusters: ClusterPair
 ) -> None:
@@ -230,6 +234,10 @@ def test_a_record_behind_the_end_of_the_map_is_found_later(
     assert found_by(answer, planted) == {"same": [("foreign_at_target", COUNT - 1, COUNT - 1)]}
 
 
+@pytest.mark.wide(
+    "test_each_kind_is_found_and_named",
+    "unit/verify/test_what_lies_behind_the_map.py::test_it_is_named",
+)
 def test_a_record_where_the_flow_has_brought_nothing(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from mirrorlake.devtools.local.ports import free_ports
@@ -14,14 +15,8 @@ from mirrorlake.errors import ReplicationError
 from tests.support.clusters import ClusterPair
 from tests.support.commands import Answer
 from tests.support.kafka import create_topic, numbered, read_topic, topics_of, write
-from tests.support.replication import (
-    FLOW,
-    finish,
-    lake_of,
-    replicate_once,
-    start_run,
-    write_topology,
-)
+from tests.support.lake_rows import no_session, opened
+from tests.support.replication import FLOW, finish, replicate_once, start_run, write_topology
 from tests.support.waiting import until
 
 SLOW = pytest.mark.slow
@@ -155,15 +150,13 @@ def test_nothing_is_left_of_a_lake_when_a_cluster_is_wrong(
     assert not (tmp_path / "lake").exists()
 
 
-def test_lake_of_a_newer_version(
-    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
-) -> None:
+def test_lake_of_a_newer_version(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> None:
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(10))
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
-    lake_of(spark, topology).sql(
-        "ALTER TABLE records SET TBLPROPERTIES ('mirrorlake.version' = '99')"
-    )
+    opened(no_session, topology)
+    newer = DeltaTable(str(tmp_path / "lake" / "records"))
+    newer.alter.set_table_properties({"mirrorlake.version": "99"}, raise_if_not_exists=False)
     answer = Answer(tmp_path, "run", "--once")
     answer.assert_one_sentence("99", "upgrade")
     assert f"east.{topic_name}" not in topics_of(clusters.west)

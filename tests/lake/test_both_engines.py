@@ -30,7 +30,6 @@ LAKES: dict[str, Callable[[SparkSession, Path], Lake]] = {
 }
 #: Views and queries of which each change is tried at once, by whoever makes it.
 FEW = {
-    "flow_status",
     "offset_translation",
     "open_incidents",
     "partition_status",
@@ -38,7 +37,6 @@ FEW = {
     "staged_ranges",
     "topic_lag",
     "translate_forward",
-    "translate_reverse",
 }
 #: When it is, for both engines.
 NOW = END + timedelta(seconds=7.25)
@@ -166,7 +164,9 @@ def test_the_odd_lake_says_something(engines: tuple[Lake, DuckLake]) -> None:
     }
 
 
-@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    "reverse", [False, pytest.param(True, marks=pytest.mark.wide("test_translations"))]
+)
 def test_translations(engines: tuple[Lake, DuckLake], reverse: bool) -> None:
     asked = [
         (f"east.{topic}" if reverse else topic, partition, at) for topic, partition, at in ASKED

@@ -92,6 +92,7 @@ def test_made_once_then_left_alone(
     assert opened_again == []
 
 
+@pytest.mark.wide("test_made_once_then_left_alone")
 def test_a_view_is_made_when_a_query_first_names_it(
     spark: SparkSession, location: Location, opened_again: list[str]
 ) -> None:

@@ -95,8 +95,13 @@ def test_names_are_made_once_and_show_what_is_committed_later(
     ("statement", "what"),
     [
         ("CREATE TABLE {name} USING DELTA LOCATION '{other}'", "it lies at file:{other};"),
-        ("CREATE TABLE {name} (a INT) USING DELTA", "it is a table of the catalog itself;"),
-        ("CREATE VIEW {name} AS SELECT 1 AS a", "it is a view;"),
+        *(
+            pytest.param(statement, what, marks=pytest.mark.wide("test_a_name_of_something_else"))
+            for statement, what in (
+                ("CREATE TABLE {name} (a INT) USING DELTA", "it is a table of the catalog itself;"),
+                ("CREATE VIEW {name} AS SELECT 1 AS a", "it is a view;"),
+            )
+        ),
     ],
 )
 def test_a_name_of_something_else(

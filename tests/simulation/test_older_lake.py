@@ -15,7 +15,7 @@ from tests.simulation.run import simulate
 from tests.simulation.schedule import Schedule
 from tests.simulation.world import TOPICS, World
 
-SCHEDULES = 80
+SCHEDULES, FEWER = 80, 30
 #: What of a world is in its lake.
 IN_THE_LAKE = ("stage", "tables", "generations", "branches", "begun", "incidents", "parked")
 IN_THE_LAKE += ("forgotten", "noted", "samples", "epochs", "seen", "marks")
@@ -92,8 +92,22 @@ class OlderLake(Replication):
         assert not problems, "; ".join(problems)
 
 
-def test_a_lake_that_is_older_than_the_target_maps_nothing_wrong_and_sends_nothing_twice() -> None:
-    simulate(SCHEDULES, 7, frozenset(), kind=OlderLake)
+@pytest.mark.parametrize(
+    "schedules",
+    [
+        FEWER,
+        pytest.param(
+            SCHEDULES,
+            marks=pytest.mark.wide(
+                "test_a_lake_that_is_older_than_the_target_maps_nothing_wrong_and_sends_nothing_twice"
+            ),
+        ),
+    ],
+)
+def test_a_lake_that_is_older_than_the_target_maps_nothing_wrong_and_sends_nothing_twice(
+    schedules: int,
+) -> None:
+    simulate(schedules, 7, frozenset(), kind=OlderLake)
 
 
 #: What says that a lake does not know what the target has of a topic: an operator decides.
@@ -202,5 +216,19 @@ def _is_made_again(schedule: Schedule) -> None:
     schedule.do("land", "produce", "produce", "produce", "append_map")
 
 
-def test_a_lake_that_is_older_than_generations_at_the_target_maps_nothing_wrong() -> None:
-    simulate(SCHEDULES // 4, 9, frozenset(), kind=NewerGenerations)
+@pytest.mark.parametrize(
+    "schedules",
+    [
+        FEWER // 4,
+        pytest.param(
+            SCHEDULES // 4,
+            marks=pytest.mark.wide(
+                "test_a_lake_that_is_older_than_generations_at_the_target_maps_nothing_wrong"
+            ),
+        ),
+    ],
+)
+def test_a_lake_that_is_older_than_generations_at_the_target_maps_nothing_wrong(
+    schedules: int,
+) -> None:
+    simulate(schedules, 9, frozenset(), kind=NewerGenerations)

@@ -179,7 +179,17 @@ def test_at_each_step(kind: Kind, picks: Picks | None) -> None:
     at_each_step(kind, picks)
 
 
-@pytest.mark.parametrize("picks", [every_third, lambda _: True], ids=["some", "all"])
+@pytest.mark.parametrize(
+    "picks",
+    [
+        pytest.param(every_third, id="some"),
+        pytest.param(
+            lambda _: True,
+            id="all",
+            marks=pytest.mark.wide("test_at_each_step_where_the_target_forgets_how_far_it_is"),
+        ),
+    ],
+)
 def test_at_each_step_where_the_target_forgets_how_far_it_is(picks: Picks) -> None:
     """Which records it has of the replay their headers say."""
     at_each_step("driver", picks, forgets=True)

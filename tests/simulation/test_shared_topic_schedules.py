@@ -23,7 +23,7 @@ from mirrorlake.testing import MemoryCluster
 from tests.support.lake_rows import append, no_session, opened, record_row, write_file
 
 TOPIC, KEY = "orders", ("orders", 0)
-SCHEDULES, STEPS = 4, 40
+SCHEDULES, STEPS = 8, 20
 #: `make test` has the first seed.
 MORE_SEEDS = pytest.mark.wide("test_no_position_leads_behind_what_was_not_read")
 

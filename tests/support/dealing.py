@@ -12,6 +12,7 @@ SPARK_FILES = {
     "tests/integration/test_forget.py": 1,
     "tests/integration/test_nothing_ends_in_silence.py": 0,
     "tests/integration/test_replay.py": 1,
+    "tests/integration/test_views.py": 0,
     "tests/lake/test_both_engines.py": 0,
     "tests/lake/test_catalog_views.py": 1,
     "tests/lake/test_changes_of_rows.py": 0,

@@ -44,6 +44,7 @@ def http_server(answer: Callable[[HttpRequest], HttpAnswer]) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # as of the link to a store (store_link.py)
 
         def _serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))

@@ -53,7 +53,7 @@ class StoreLink:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
         self._server.daemon_threads = True
         self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def counted(self, since: int = 0) -> Counter[str]:
         """How many requests of each kind came behind the first `since`."""
@@ -88,6 +88,7 @@ def _request_of(method: str, target: str, authorization: str) -> Request:
 def _handler_of(link: StoreLink) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # an answer goes as a whole: a body behind its head waits 40 ms for an ACK
 
         def setup(self) -> None:
             super().setup()

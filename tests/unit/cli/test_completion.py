@@ -100,7 +100,20 @@ def test_another_file_is_named(place: Path) -> None:
     assert "south" in asked(place, "-c", "other.yml", "run", "--flow", "east")
 
 
-@pytest.mark.parametrize("content", [None, "", "[", "flows: 3", "lake: {path: 3}\nflows: {}"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        "[",
+        *(
+            pytest.param(
+                content,
+                marks=pytest.mark.wide("test_where_there_is_nothing_to_know_nothing_is_offered"),
+            )
+            for content in ("", "flows: 3", "lake: {path: 3}\nflows: {}")
+        ),
+    ],
+)
 def test_where_there_is_nothing_to_know_nothing_is_offered(
     tmp_path: Path, content: str | None
 ) -> None:

@@ -52,10 +52,15 @@ def of_person(home: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("mirrorlake groups --flow east", ["east->north", "east->west"]),
         ("mirrorlake groups --flow 'west", ["west->east"]),
-        ("mirrorlake -c mirrorlake.yml run --flow west", ["west->east"]),
-        ("mirrorlake resol", ["resolve"]),
+        *(
+            pytest.param(line, offered, marks=pytest.mark.wide("test_fish"))
+            for line, offered in (
+                ("mirrorlake groups --flow east", ["east->north", "east->west"]),
+                ("mirrorlake -c mirrorlake.yml run --flow west", ["west->east"]),
+                ("mirrorlake resol", ["resolve"]),
+            )
+        ),
     ],
 )
 def test_fish(home: Path, line: str, offered: list[str]) -> None:

@@ -3,7 +3,6 @@
 import json
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
@@ -12,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake.transaction import AddAction
 
-from mirrorlake.lake.definitions import TABLES, rows_of
+from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.delta_log import DeltaLog, files_of, layout_of
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.layout import in_layout
@@ -191,22 +190,6 @@ def test_what_was_opened_together_is_ready(link: StoreLink, place: Place, tmp_pa
     before = len(link.requests)
     assert lake.table_rows("open_incidents") == []
     assert link.requests[before:] == []
-
-
-def test_status_opens_each_table_once(link: StoreLink, place: Place, tmp_path: Path) -> None:
-    """So does who asks for what is staged beside it; whose the newest commits are is read by what
-    is open."""
-    tables = PathTables(place)
-    for table in TABLES:
-        tables.create(table)
-    before, lake = len(link.requests), DuckLake(place, tmp_path / "nothing yet")
-    assert read_status(lake, None)["warnings"] == []
-    assert StageFiles(lake).ends("east") == {}
-    listed = Counter(
-        table_of(request) for request in link.requests[before:] if request.kind == "LIST"
-    )
-    assert set(listed.values()) == {1}, listed
-    assert listed.keys() == {*TABLES}
 
 
 def test_what_came_behind_an_open_table_is_staged_all_the_same(

@@ -62,7 +62,14 @@ def test_it_is_asked_again(link: StoreLink, place: Place, question: str) -> None
     assert link.met > met
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(
+    "question",
+    [
+        # whose client goes on for ten seconds
+        pytest.param("a file", marks=pytest.mark.wide("test_what_goes_on_breaking_off_is_raised")),
+        *(question for question in QUESTIONS if question != "a file"),
+    ],
+)
 def test_what_goes_on_breaking_off_is_raised(link: StoreLink, place: Place, question: str) -> None:
     ask, _ = QUESTIONS[question]
     link.fault = Broken(1_000)

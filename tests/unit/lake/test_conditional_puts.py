@@ -104,7 +104,15 @@ def test_nothing_is_begun_there(
     assert len(put) == 2 and all("/probe-" in key for key in put)
 
 
-@pytest.mark.parametrize("asked", ["plan", "begin"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param(
+            "plan", marks=pytest.mark.wide("test_a_lake_that_was_copied_there_is_not_written_to")
+        ),
+        "begin",
+    ],
+)
 def test_a_lake_that_was_copied_there_is_not_written_to(
     link: StoreLink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str
 ) -> None:

@@ -17,6 +17,7 @@ from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.run.status import read_status
+from mirrorlake.threads import side_by_side
 from tests.support.object_store import Store
 from tests.support.store_link import Fault, Request, StoreLink, link_to
 
@@ -58,9 +59,8 @@ def test_an_answer_asks_for_nothing_of_a_log_twice(
     link: StoreLink, place: Place, tables: PathTables, tmp_path: Path
 ) -> None:
     """Nor who asks for what is staged beside it, and whose the commits are; that a table is still
-    what was opened, is not asked before it is looked at again."""
-    for table in TABLES:
-        tables.create(table)
+    what was opened, is not asked before it is looked at again. Each table is opened once."""
+    side_by_side(tables.create, TABLES)
     before, lake = len(link.requests), DuckLake(place, tmp_path / "nothing yet")
     assert read_status(lake, None)["warnings"] == []
     assert StageFiles(lake).ends("east") == {}
@@ -68,6 +68,8 @@ def test_an_answer_asks_for_nothing_of_a_log_twice(
     hint = ("GET", "records/_delta_log/_last_checkpoint")
     assert twice.keys() <= {hint}, "what was staged since the table was opened"
     assert link.counted(before)["HEAD"] == 0
+    listed = Counter(key.partition("/")[0] for kind, key in asked(link, before) if kind == "LIST")
+    assert listed == Counter(TABLES)
 
 
 def test_the_version_of_the_lake_is_asked_for_beside_its_tables(

@@ -78,7 +78,16 @@ def test_the_table_opens_and_goes_on(table: Path, damage: Damage) -> None:
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-@pytest.mark.parametrize("opened", [Place.delta, lambda place: LogCopy(place).opened()])
+@pytest.mark.parametrize(
+    "opened",
+    [
+        Place.delta,
+        pytest.param(
+            lambda place: LogCopy(place).opened(),
+            marks=pytest.mark.wide("test_in_an_object_store_it_does_too"),
+        ),
+    ],
+)
 def test_in_an_object_store_it_does_too(
     table: Path,
     damage: Damage,

@@ -48,7 +48,7 @@ def topology(link: StoreLink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     nowhere = {"bootstrap_servers": "127.0.0.1:1"}
     document = {"clusters": {"east": nowhere, "west": nowhere}, "flows": {FLOW: {}}}
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
-    Store(link.address).hold(path, "refused", max_retries="1", retry_timeout="2s")
+    Store(link.address).hold(path, "beside", max_retries="1", retry_timeout="2s")
     return path
 
 

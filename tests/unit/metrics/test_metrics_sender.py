@@ -119,7 +119,10 @@ def test_a_collector_that_refuses_is_said_once_and_holds_up_no_end(
     assert caplog.messages[1:] == [f"metrics are sent to {known.endpoint}/v1/metrics again"]
 
 
-def test_a_collector_that_is_away_is_one_sentence(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_collector_that_is_away_is_one_sentence(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "2")  # seconds, for one more attempt
     (port,) = free_ports(1)
     with sending(Otlp(endpoint=f"http://127.0.0.1:{port}"), lambda: FACTS, 1000):
         pass

@@ -62,7 +62,13 @@ def test_one_that_never_answers() -> None:
     assert why_unreadable(REFUSED, 0.01) == "no answer within 0 s"
 
 
-@pytest.mark.parametrize("uri", ["s3n://bucket/part-0.parquet", REFUSED])
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "s3n://bucket/part-0.parquet",
+        pytest.param(REFUSED, marks=pytest.mark.wide("test_one_that_cannot_be_reached")),
+    ],
+)
 def test_a_task_says_so_in_one_error(uri: str) -> None:
     with pytest.raises(FilesUnreadable, match=uri.split("?")[0]):
         next(read_shard(ShardPlan(0, (), (uri,), 0), {}))

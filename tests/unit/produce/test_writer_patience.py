@@ -22,6 +22,17 @@ SLOW = {
     "compression.type": "none",
     "transaction.timeout.ms": 4_000,
 }
+pytestmark = pytest.mark.parametrize(
+    "lane",
+    [
+        "native",
+        pytest.param(
+            "python",
+            marks=pytest.mark.wide("test_all_is_written_at_the_rate_that_the_target_takes"),
+        ),
+    ],
+    indirect=True,
+)
 
 
 @pytest.fixture

@@ -126,7 +126,16 @@ def lost_from(offset: int) -> TargetLost:
 
 
 @pytest.mark.parametrize("is_decided", [False, True])
-@pytest.mark.parametrize("was_proven", [False, True])
+@pytest.mark.parametrize(
+    "was_proven",
+    [
+        pytest.param(
+            False,
+            marks=pytest.mark.wide("test_what_a_target_loses_while_it_is_compared_is_not_proven"),
+        ),
+        True,
+    ],
+)
 def test_what_a_target_loses_while_it_is_compared_is_not_proven(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, was_proven: bool, is_decided: bool
 ) -> None:
