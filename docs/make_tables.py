@@ -42,12 +42,14 @@ OF_VIEWS = {
     "flow_status.replication_p50_ms": "from the timestamp of a record to the commit at the target",
     "flow_status.replication_p95_ms": "from the timestamp of a record to the commit at the target",
     "living_targets.target_generation": "of the target topic, the newest one; 0 is the first",
+    "living_targets.target_topic": "the mirror at the target",
     "lives": "false: the target topic is gone or another one, and nothing leads there",
     "long_batches": "batches of the last day that Spark's tasks produced",
     "mapped_records": "records that are in the map now",
     "minute": "the minute, by its start",
     "open_incidents": "how many are open",
     "partition_status.state": "`stopped`, `gone`, `not running`, `behind` or `at the end`",
+    "partition_status.target_topic": "the mirror at the target",
     "parked": (
         "records that the target refused, that the flow went on behind, and that were not "
         "sent since"
@@ -56,6 +58,7 @@ OF_VIEWS = {
     "partitions": "how many partitions",
     "proof_status.audited_at": "the newest comparison",
     "proofs.generation": "of the source topic; 0 is the first",
+    "proofs.target_topic": "the mirror at the target",
     "proofs.target_generation": "of the target topic; 0 is the first",
     "proven": "whether the newest comparison found no difference",
     "proven_records": "those that a comparison by content found whole, without `gone_records`",

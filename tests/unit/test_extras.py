@@ -95,6 +95,9 @@ def test_the_extras_are_those_of_the_package() -> None:
         assert set(requirements(name)) == named, name
     (everything,) = re.findall(r'^all = \["mirrorlake\[(.*?)\]"\]$', PROJECT, re.MULTILINE)
     assert everything.split(",") == list(EXTRAS)
+    page = (SRC.parent / "docs" / "library.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\| `pip install 'mirrorlake\[(\w+)\]'`", page, re.MULTILINE)
+    assert sorted(lines) == sorted([*EXTRAS, "all"])
 
 
 def test_each_library_is_imported_where_it_belongs() -> None:

@@ -14,20 +14,34 @@ PAGES = sorted(
     [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "notebooks").glob("*.py")]
 )
 COMMAND = typer.main.get_command(app)
+COMMANDS = COMMAND.commands  # type: ignore[attr-defined]
+OPTIONS = {
+    name
+    for command in (COMMAND, *COMMANDS.values(), *COMMANDS["local"].commands.values())
+    for option in command.params
+    for name in (*option.opts, *option.secondary_opts)
+}
 BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINE = re.compile(r"^(?:\$ )?(mirrorlake [^#\n]+?)(?:\s+#.*)?$", re.MULTILINE)
 INLINE = re.compile(r"`(mirrorlake [^`\n]+)`")
 #: Code that is a name: the dashboard's.
 NAMES = {"mirrorlake replication"}
+#: A command in the text without ours in front, as `run --once`, and an option alone.
+SHORT = re.compile(r"`(?=([a-z-]+) --?\w)([^`\n]+)`")
+ALONE = re.compile(r"`(--[\w.-]+)[^`\n]*`")
+#: Options of other programs: of the tests, of `make chaos`, of Databricks' CLI.
+THEIRS = {"--help", "--kills", "--matrix", "--only", "--processes", "--var"}
 
 
 def shown(path: Path) -> list[str]:
     """Commands in blocks of code and in the text."""
     text = path.read_text(encoding="utf-8")
     blocks = [line for block in BLOCK.findall(text) for line in LINE.findall(block)]
+    text = BLOCK.sub("", text)
+    short = [f"mirrorlake {code}" for name, code in SHORT.findall(text) if name in COMMANDS]
     return [
         line.strip()
-        for line in (*blocks, *INLINE.findall(BLOCK.sub("", text)))
+        for line in (*blocks, *INLINE.findall(text), *short)
         if line not in NAMES
     ]
 
@@ -62,6 +76,8 @@ def wrong(line: str) -> str | None:
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_what_is_shown_can_be_typed(path: Path) -> None:
     assert [f"{line}: {why}" for line in shown(path) if (why := wrong(line)) is not None] == []
+    text = BLOCK.sub("", path.read_text(encoding="utf-8"))
+    assert set(ALONE.findall(text)) - OPTIONS <= THEIRS
 
 
 def test_what_cannot_be_typed_is_seen() -> None:
@@ -72,4 +88,5 @@ def test_what_cannot_be_typed_is_seen() -> None:
         wrong("mirrorlake translate --flow 'a->b' --topic t --partition 0 --offset 42 --reverse")
         is None
     )
-    assert sum(len(shown(path)) for path in PAGES) > 60
+    assert sum(len(shown(path)) for path in PAGES) > 200
+    assert {"--json", "--no-drain"} <= OPTIONS and "--no-dran" not in OPTIONS

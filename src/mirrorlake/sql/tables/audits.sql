@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS audits (
   source_hash STRING COMMENT 'SHA-256 over the digests of all records there, in their order (docs/trust.md)',
   stage_hash STRING,
   target_hash STRING,
-  verdict STRING COMMENT 'proven; source_trimmed: stage and target are the same; or the kind of the first difference',
+  verdict STRING COMMENT 'proven; source_trimmed, superseded: no difference, and some records are gone; or the kind of the first difference',
   audited_at TIMESTAMP,
   generation INT COMMENT 'of the source topic; 0 is the first',
   target_topic STRING COMMENT 'the mirror at the target',

@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS changes (
   resource STRING COMMENT 'what was changed',
   before STRING,
   after STRING,
-  outcome STRING COMMENT 'done, refused, skipped, gone; begun: an ACL that is about to be made',
+  outcome STRING COMMENT 'done, refused, skipped, gone; begun: noted before it is done, as an ACL or a replay',
   error STRING COMMENT 'why it was refused or skipped',
   policy STRING COMMENT 'of ACLs: how the flow named mirrors when it made it'
 ) USING DELTA
