@@ -4,8 +4,8 @@ Not part of the public API: only mirrorlake's own modules may use it.
 """
 
 import sys
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -199,6 +199,16 @@ class Internals:
         """Raises LakeError without a lake: a search or deletion would find nothing and succeed."""
         if (absence := self.absence) is not None:
             raise absence
+
+    @contextmanager
+    def or_absent(self) -> Iterator[None]:
+        """In this block a question that the tables have no answer to raises LakeError without a
+        lake. Only then is the lake looked for: in a store that takes a request."""
+        try:
+            yield
+        except InputError:
+            self.check_there()
+            raise
 
     @property
     def writable(self) -> Lake:

@@ -37,12 +37,14 @@ class Positions(Opened):
         Raises:
             UnknownOffset: the flow has never seen this partition.
             InputError: a number is negative.
+            LakeError: there is no lake.
         """
         self._check(flow)
         if offset < 0 or partition < 0:
             raise InputError("partition and offset count from 0; give the offset that is read next")
         reader = self.internals.reader
-        there = translate(reader, flow, topic, partition, offset, reverse=reverse)
+        with self.internals.or_absent():
+            there = translate(reader, flow, topic, partition, offset, reverse=reverse)
         asked = (topic, partition, offset)
         return _answers(reader, flow, {asked: there}, reverse)[asked]
 

@@ -74,6 +74,7 @@ class Resends(Opened):
 
         Raises:
             InputError: the arguments do not fit; nothing was done.
+            LakeError: there is no lake.
             ClusterUnusable: the target does not answer.
             LeaseTaken: another process replays to the same topic.
             ReplicationError: the target refused records.
@@ -141,6 +142,7 @@ class Resends(Opened):
 
         Raises:
             InputError: a target topic does not exist, or the lake has no records of `topic`.
+            LakeError: there is no lake.
             ClusterUnusable: a target does not answer.
             LeaseTaken: another process does the same.
             ReplicationError: the target refused more than single records.
@@ -154,6 +156,7 @@ class Resends(Opened):
         known = self.internals
         names = [flow] if flow is not None else list(known.topology.flows)
         flows = [known.topology.flow(name) for name in names]
+        known.check_there()
         stage, count = StageFiles(known.tables), _counting(report)
         if topic is not None:
             _sources_of(stage, {resolved.source for resolved in flows}, topic)
@@ -215,6 +218,7 @@ class Resends(Opened):
         Raises:
             InputError: the arguments do not fit, or a topic at the target holds records; nothing
                 was done.
+            LakeError: there is no lake.
             ClusterUnusable: the target does not answer.
             LeaseTaken: another process restores to the same cluster.
             ReplicationError: the target refused a topic or records.
@@ -303,12 +307,14 @@ def _check_rate(rate: int | None) -> None:
 
 
 def _check_clusters(known: Internals, source: str | None, target: str | None) -> None:
-    """Raise InputError for a cluster that is not in the file, and ClusterUnusable for a target that
-    does not answer: before Spark starts, so that the failure is reported within seconds."""
+    """Raise InputError for a cluster that is not in the file, LakeError without a lake, which would
+    be made, and ClusterUnusable for a target that does not answer: before Spark starts, so that the
+    failure is reported within seconds."""
     for alias in (source, target):
         if alias is not None and alias not in known.topology.clusters:
             there = known.topology.clusters
             raise InputError(f"there is no cluster {alias}{nearest(alias, there)}")
+    known.check_there()
     if target is not None:
         known.connections.admin(target).cluster_id()
 

@@ -109,21 +109,22 @@ def traced(
 ) -> Trace:
     """Trace a record. Raises as documented for `OpenFlow.trace`."""
     lake, generation = known.reader, ANY_GENERATION
-    if key is None and partition is not None and offset is not None:
-        if partition < 0 or offset < 0:
-            raise InputError("partition and offset count from 0; give those of the record")
-        place = TracedRecord(flow, topic, partition, offset)
-        if reverse:
-            place, generation = origin(lake, *place)
-    elif key is not None and partition is None and offset is None and not reverse:
-        place, generation = newest_with_key(lake, flow, topic, key, since)
-    else:
-        raise InputError(
-            "give a record by its partition and offset, or by its key and the source's topic"
-        )
-    now = datetime.now(timezone.utc).replace(tzinfo=None)
-    facts = read_facts(lake, place, _flow_state(known, place), now, generation)
-    return Trace.from_document(tell(facts))
+    if (partition or 0) < 0 or (offset or 0) < 0:
+        raise InputError("partition and offset count from 0; give those of the record")
+    with known.or_absent():
+        if key is None and partition is not None and offset is not None:
+            place = TracedRecord(flow, topic, partition, offset)
+            if reverse:
+                place, generation = origin(lake, *place)
+        elif key is not None and partition is None and offset is None and not reverse:
+            place, generation = newest_with_key(lake, flow, topic, key, since)
+        else:
+            raise InputError(
+                "give a record by its partition and offset, or by its key and the source's topic"
+            )
+        now = datetime.now(timezone.utc).replace(tzinfo=None)
+        facts = read_facts(lake, place, _flow_state(known, place), now, generation)
+        return Trace.from_document(tell(facts))
 
 
 def _flow_state(known: Internals, place: TracedRecord) -> FlowRun:

@@ -39,11 +39,7 @@ def shown(path: Path) -> list[str]:
     blocks = [line for block in BLOCK.findall(text) for line in LINE.findall(block)]
     text = BLOCK.sub("", text)
     short = [f"mirrorlake {code}" for name, code in SHORT.findall(text) if name in COMMANDS]
-    return [
-        line.strip()
-        for line in (*blocks, *INLINE.findall(text), *short)
-        if line not in NAMES
-    ]
+    return [line.strip() for line in (*blocks, *INLINE.findall(text), *short) if line not in NAMES]
 
 
 def wrong(line: str) -> str | None:

@@ -75,12 +75,18 @@ def made(directory: Path) -> Lake:
         lambda lake: lake.rows("SELECT * FROM alerts"),
         lambda lake: lake.arrow("SELECT * FROM alerts"),
         lambda lake: lake.flows["east->west"].divergence(),
+        lambda lake: lake.translate("east->west", "orders", 0, 5),
         lambda lake: lake.translate_all("east->west", [("orders", 0, 5)]),
+        lambda lake: lake.flows["east->west"].trace("orders", 0, 5),
+        lambda lake: lake.flows["east->west"].trace("orders", key="ann"),
         lambda lake: lake.incidents(),
         lambda lake: lake.resolve("skip"),
         lambda lake: lake.maintain(),
         lambda lake: lake.maintain(dry_run=True),
         lambda lake: lake.forget("orders", "offset < 5", dry_run=True),
+        lambda lake: lake.replay("orders", "offset < 5", "again", dry_run=True),
+        lambda lake: lake.replay_parked(dry_run=True),
+        lambda lake: lake.restore("east", "west", dry_run=True),
     ],
 )
 def test_what_would_find_nothing_says_why_and_makes_no_lake(
