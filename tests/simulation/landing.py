@@ -372,7 +372,7 @@ class MemoryEnds:
         logs = {key: self._world.source.log(*key) for key in reached}
         return {key: log.stable for key, log in logs.items() if log is not None}
 
-    def noted(self, _ends: Ends) -> None:
+    def noted(self, _ends: Ends, _log_ends: Ends) -> None:
         """See `SourceEnds.noted`."""
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mirrorlake.landing.pace import Pace
-from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count
+from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count, ranges_between
 from tests.simulation.kafka import Cluster, timed_out
 from tests.simulation.stage import Row, Stage
 from tests.simulation.steps import Steps
@@ -180,9 +180,10 @@ class Sink:
         """Whether a process lands so much itself."""
         return offset_count(ranges) <= self.small_records
 
-    def take(self, end: Ends, _noted: str | None, number: int) -> None:
+    def take(self, ranges: Ranges, end: Ends, _noted: str | None, number: int) -> None:
         """Land a batch here."""
         start = {**self.reader.plan.starts, **self._reached}
+        assert ranges == ranges_between(start, end), "a batch reads all up to its end"
         self.reader.land(start, dict(end), number, self.salt)
         self._reached = dict(end)
 

@@ -6,20 +6,30 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.pace import Pace
-from mirrorlake.landing.ranges import next_ends
-from mirrorlake.offsets.positions import Ends, ranges_between
+from mirrorlake.landing.ranges import news_of, next_ranges
+from mirrorlake.offsets.as_of import reaches_all
+from mirrorlake.offsets.positions import Ends, Ranges
 
 if TYPE_CHECKING:  # a task imports this module, but asks no source
     from mirrorlake.landing.source_ends import SourceEnds
 
 
 class PlannedBatch(NamedTuple):
-    """The end of a batch, next offsets; its note of logs that go on behind it (`offsets/as_of.py`);
-    and the ends of the logs that answered."""
+    """What a batch reads; where it ends, next offsets of all partitions; its note of logs that go
+    on behind it (`offsets/as_of.py`); and all that there is to read."""
 
+    ranges: Ranges
     end: Ends
     noted: str | None
-    log_ends: Ends
+    news: Ranges
+
+    @classmethod
+    def after(
+        cls, reached: Ends, ranges: Ranges, news: Ranges, noted: str | None = None
+    ) -> "PlannedBatch":
+        """The batch that reads `ranges` of `news`, after the one that ended at `reached`."""
+        end = {**reached, **{key: behind for key, (_, behind) in ranges.items()}}
+        return cls(ranges, end, noted, news)
 
 
 class BatchPlanner:
@@ -41,25 +51,25 @@ class BatchPlanner:
         # For thousands of quiet partitions this is all that is done, many times a second.
         if log_ends == reached:
             return None
-        if not any(end > reached.get(key, end) for key, end in log_ends.items()):
+        # What follows knows only the partitions with news, as the others cost each batch the same.
+        news = news_of(reached, log_ends)
+        if not news or self._too_soon(news, pace):
             return None
-        if self._too_soon(reached, pace, log_ends):
-            return None
-        waiting = () if due else job.waiting
-        end = next_ends(reached, log_ends, max_records=max_records, waiting=waiting, pace=pace)
-        if any(end[key] != reached[key] for key in job.waiting):
+        ranges = next_ranges(news, max_records, () if due else job.waiting, pace)
+        if any(key in ranges for key in job.waiting):
             self._quiet_since = time.monotonic()
-        if end == reached:
+        if not ranges:
             return None
         self._began = time.monotonic()
-        return PlannedBatch(end, self._noted(end, log_ends), log_ends)
+        batch = PlannedBatch.after(reached, ranges, news)
+        return batch._replace(noted=self._noted(batch.end, log_ends)) if ranges == news else batch
 
     def close(self) -> None:
         """Close the client that asks the source."""
         if self._ends is not None:
             self._ends.close()
 
-    def _too_soon(self, reached: Ends, pace: Pace, log_ends: Ends) -> bool:
+    def _too_soon(self, news: Ranges, pace: Pace) -> bool:
         """Whether a batch waits for more records: there are few, and in a store commits cost."""
         job = self._job
         if job.final is not None or job.directory is None or not job.directory.in_store:
@@ -68,14 +78,13 @@ class BatchPlanner:
         # The next call comes a trigger later: take the nearer of the two times.
         if time.monotonic() - self._began >= apart - job.trigger_seconds / 2:
             return False
-        return job.is_small(ranges_between(reached, log_ends))
+        return job.is_small(news)
 
     def _noted(self, end: Ends, log_ends: Ends) -> str | None:
         """The note of a batch of logs that go on behind it; None unless it reaches all ends."""
-        if log_ends != end and any(log_ends.get(key) != at for key, at in end.items()):
-            return None
-        final = self._job.final is not None
-        return self._job.final_noted if final else self._log_ends().noted(end)
+        if self._job.final is None:
+            return self._log_ends().noted(end, log_ends)
+        return self._job.final_noted if reaches_all(end, log_ends) else None
 
     def _log_ends(self) -> "SourceEnds":
         from mirrorlake.landing.source_ends import SourceEnds

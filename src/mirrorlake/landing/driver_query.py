@@ -12,9 +12,9 @@ from mirrorlake.kafka.refusals import silence_in_words
 from mirrorlake.lake.small_batches import Demand
 from mirrorlake.landing.batch_planner import BatchPlanner, PlannedBatch
 from mirrorlake.landing.job import LandJob
-from mirrorlake.landing.ranges import next_ends
+from mirrorlake.landing.ranges import next_ranges
 from mirrorlake.landing.sinks import PathSink
-from mirrorlake.offsets.positions import Ends, offset_count, ranges_between
+from mirrorlake.offsets.positions import Ends, offset_count
 from mirrorlake.spark.session_start import SessionStart
 from mirrorlake.threads import in_thread
 
@@ -99,21 +99,20 @@ class DriverQuery:
         if self.outgrown:
             return False
         self._in_batch = True
-        self._sink.take(batch.end, batch.noted, next(numbers))
+        self._sink.take(batch.ranges, batch.end, batch.noted, next(numbers))
         self._in_batch = False
         return batch is not planned
 
     def _small(self, reached: Ends, batch: PlannedBatch) -> PlannedBatch:
         """As much of a batch as this process lands at a time. If much more is left, ask for a
         session, which takes over once it is there."""
-        most = self._sink.small_records
-        left = offset_count(ranges_between(reached, batch.log_ends))
+        most, left = self._sink.small_records, offset_count(batch.news)
         much, session = self._demand.worth_a_session(left / max(1, most)), self._session
         if much and session is not None:
             self.outgrown = session.over
             session.begin()
             self._yields_until = self._yields_until or time.monotonic() + YIELD_SECONDS
-        if self._sink.is_small(ranges_between(reached, batch.end)):
+        if self._sink.is_small(batch.ranges):
             return batch
-        end = next_ends(reached, batch.log_ends, max_records=most, pace=self._sink.pace)
-        return PlannedBatch(end, None, batch.log_ends)
+        ranges = next_ranges(batch.news, most, pace=self._sink.pace)
+        return PlannedBatch.after(reached, ranges, batch.news)

@@ -160,7 +160,7 @@ def _up_to_the_ends(
     """Land up to the current end offsets."""
     ends = SourceEnds(job.alias, job.client)
     final = ends.all(job.starts)
-    job = replace(job, final=final, final_noted=ends.noted(final))
+    job = replace(job, final=final, final_noted=ends.noted(final, final))
     ranges = ranges_between(job.starts, final)
     if not ranges:
         return LandingQuery(SessionSink(lake, job), name=checkpoint.name)

@@ -4,24 +4,30 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from mirrorlake.landing.pace import NOTHING_KNOWN, Pace, first_limit
-from mirrorlake.offsets.positions import Ranges, TopicAndPartition, by_topic, from_topics
+from mirrorlake.offsets.positions import Ends, Ranges, TopicAndPartition, by_topic, from_topics
 
 #: A partition's part of a batch with up to so many records is not divided: each is a fetch.
 UNDIVIDED = 20_000
 
 
-def next_ends(
-    reached: Mapping[TopicAndPartition, int],
-    log_ends: Mapping[TopicAndPartition, int],
+def news_of(reached: Ends, log_ends: Ends) -> Ranges:
+    """What there is to read of each partition behind `reached`, where the last batch ended; both
+    are next offsets. A partition that did not answer has no end, and so no news."""
+    return {
+        key: (reached[key], end) for key, end in log_ends.items() if end > reached.get(key, end)
+    }
+
+
+def next_ranges(
+    news: Ranges,
     max_records: int,
     waiting: Collection[TopicAndPartition] = (),
     pace: Pace = NOTHING_KNOWN,
-) -> dict[TopicAndPartition, int]:
-    """Where the next batch ends, for each partition of `reached`, where the one before ended.
+) -> Ranges:
+    """What the next batch reads of `news`. Of thousands of partitions few have any at a time.
 
     Args:
-        reached: next offsets.
-        log_ends: ends of the logs, exclusive; without partitions that did not answer: these stay.
+        news: what there is to read, see `news_of`.
         max_records: the most offsets of the batch, all partitions together. If there are more, or
             more than `pace` allows (while it knows nothing: `pace.first_limit`), each partition
             gets a share in proportion to what it has, and at least one; if the cluster is read in
@@ -29,19 +35,20 @@ def next_ends(
         waiting: partitions that make no batch by themselves, but join others.
         pace: what the batches before this one tell about it.
     """
-    # Of thousands of partitions few have news at a time.
-    news = {key: end - reached[key] for key, end in log_ends.items() if end > reached.get(key, end)}
-    if not any(key not in waiting for key in news):
-        return dict(reached)
-    size = pace.size_of(news)
+    if all(key in waiting for key in news):
+        return {}
+    counts = {key: end - first for key, (first, end) in news.items()}
+    size = pace.size_of(counts)
     limit = first_limit(size) if pace.limit is None else pace.limit
-    share = min(max_records / sum(news.values()), limit / max(1.0, size))
-    if share < 1 and pace.in_small_answers:
-        costs = {key: max(pace.bytes_of(key[0]) / limit, 1 / max_records) for key in news}
-        news = _few_cut(news, costs)
-    elif share < 1:
-        news = {key: min(count, max(1, int(count * share))) for key, count in news.items()}
-    return {**reached, **{key: reached[key] + count for key, count in news.items()}}
+    share = min(max_records / sum(counts.values()), limit / max(1.0, size))
+    if share >= 1:
+        return news
+    if pace.in_small_answers:
+        costs = {key: max(pace.bytes_of(key[0]) / limit, 1 / max_records) for key in counts}
+        counts = _few_cut(counts, costs)
+    else:
+        counts = {key: min(count, max(1, int(count * share))) for key, count in counts.items()}
+    return {key: (news[key][0], news[key][0] + count) for key, count in counts.items() if count}
 
 
 def _few_cut(

@@ -138,15 +138,21 @@ class PathSink:
         def take(frame: "DataFrame", batch: int) -> None:
             end, noted = read_document(planned_end(checkpoint, batch))
             with silence_in_words(self._job.alias, self._job.client), _as_exceptions():
-                self.take(end, noted, batch, frame.sparkSession)
+                ranges = ranges_between(self._reached or self._job.starts, end)
+                self.take(ranges, end, noted, batch, frame.sparkSession)
 
         return writer.foreachBatch(take).start()
 
     def take(
-        self, end: Ends, noted: str | None, batch: int, spark: "SparkSession | None" = None
+        self,
+        ranges: Ranges,
+        end: Ends,
+        noted: str | None,
+        batch: int,
+        spark: "SparkSession | None" = None,
     ) -> None:
         """Land the batch of a query that ends at `end`; see `land`."""
-        self.land(ranges_between(self._reached or self._job.starts, end), noted, batch, spark)
+        self.land(ranges, noted, batch, spark)
         self._reached = end
 
     def covered(self) -> Ends:

@@ -15,7 +15,7 @@ from mirrorlake.landing.quiet_logs import QuietLogs
 from mirrorlake.native.library import NativeUnavailable
 from mirrorlake.native.selfcheck import problem
 from mirrorlake.native.watch import WAIT_SECONDS, LogWatch
-from mirrorlake.offsets.as_of import noted_ends
+from mirrorlake.offsets.as_of import noted_ends, reaches_all
 from mirrorlake.offsets.positions import Ends, TopicAndPartition
 
 logger = logging.getLogger(__name__)
@@ -66,10 +66,10 @@ class SourceEnds:
             self._end_watch(time.monotonic() + _WATCH_AGAIN_SECONDS)
             return self._asked(reached)
 
-    def noted(self, ends: Ends) -> str | None:
-        """The note of a batch that reaches the ends of all its logs: which logs go on behind. None
-        if the batch before noted it just now, and it takes long."""
-        if time.monotonic() < self._next_note:
+    def noted(self, ends: Ends, log_ends: Ends) -> str | None:
+        """The note of a batch that ends at `ends`: which logs go on behind. None unless it reaches
+        all of `log_ends`, or if the batch before noted it just now, and it takes long."""
+        if time.monotonic() < self._next_note or not reaches_all(ends, log_ends):
             return None
         began = time.process_time()
         later = self._admin.end_offsets(list(ends), committed=False, skip_silent=True)

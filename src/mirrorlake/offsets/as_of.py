@@ -31,6 +31,13 @@ from mirrorlake.offsets.positions import TopicAndPartition
 OpenEnds = Mapping[TopicAndPartition, tuple[int, int]]
 
 
+def reaches_all(
+    end: Mapping[TopicAndPartition, int], log_ends: Mapping[TopicAndPartition, int]
+) -> bool:
+    """Whether a batch ends where the logs of all its partitions do."""
+    return log_ends == end or all(log_ends.get(key) == at for key, at in end.items())
+
+
 def noted_ends(
     ends: Mapping[TopicAndPartition, int], log_ends: Mapping[TopicAndPartition, int]
 ) -> str | None:

@@ -41,8 +41,10 @@ def mergeable(index: StageIndex, sizes: Mapping[str, int], max_bytes: int) -> li
 def _places(index: StageIndex, files: Collection[int]) -> Mapping[int, set[_Place]]:
     """Files' places in each partition with their records: two in one place are neighbours."""
     by_file: dict[int, set[_Place]] = defaultdict(set)
-    wanted = list(files)
+    wanted, oldest = list(files), min(files, default=0)
     for cluster, topic, partition, ranges in index.parts():
+        if ranges.newest_file < oldest:
+            continue  # as most of thousands of partitions, of which young files hold few
         numbers = np.frombuffer(ranges.columns()[-1], np.int64)
         chosen = np.isin(numbers, wanted)
         before = np.cumsum(~chosen)[chosen]

@@ -42,7 +42,10 @@ class FileRange:
 class PartitionRanges:
     """The ranges of one partition, by generation and first offset."""
 
-    __slots__ = ("_counts", "_files", "_firsts", "_generations", "_lasts", "_rising", "_uncut")
+    __slots__ = (
+        *("_counts", "_files", "_firsts", "_generations", "_lasts", "_rising", "_uncut"),
+        "newest_file",
+    )
 
     def __init__(self) -> None:
         self._generations = array("q")
@@ -52,6 +55,8 @@ class PartitionRanges:
         self._files = array("q")
         self._rising = True  # whether no two ranges of a generation overlap
         self._uncut: PartitionRanges | None = None
+        #: At least the highest number of a file that holds one of the ranges; -1 without any.
+        self.newest_file = -1
 
     def __len__(self) -> int:
         return len(self._firsts)
@@ -66,6 +71,7 @@ class PartitionRanges:
     def add(self, file: int, staged_range: StagedRange) -> None:
         """Insert a range in order, mostly as the last one."""
         values = (*staged_range[3:], file)
+        self.newest_file = max(self.newest_file, file)
         if not self._lasts or (
             staged_range.generation == self._generations[-1]
             and staged_range.first > self._lasts[-1]
@@ -95,6 +101,7 @@ class PartitionRanges:
         for column, values in zip(made.columns(), columns, strict=True):
             column.frombytes(values.astype(np.int64, copy=False).tobytes())
         made._rising = made._rises()
+        made.newest_file = max(made._files, default=-1)
         return made
 
     def bounded(self, extents: Mapping[int, tuple[int, int]]) -> "PartitionRanges":

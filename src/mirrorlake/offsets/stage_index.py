@@ -68,17 +68,20 @@ class StageIndex:
         self.newest_batch = max(self.newest_batch, -1 if number is None else number)
 
     def _drop(self, files: Collection[int]) -> None:
+        """Take the ranges of some files out of the partitions that can have any. Compaction joins
+        young files, which hold few of thousands of partitions."""
         for file in files:
             del self._paths[file]
+        oldest = min(files)
         for topics in self._partitions.values():
             for topic, partitions in list(topics.items()):
-                left = {
-                    partition: ranges.without(files) for partition, ranges in partitions.items()
-                }
-                topics[topic] = {
-                    partition: ranges for partition, ranges in left.items() if len(ranges)
-                }
-                if not topics[topic]:
+                for partition, ranges in list(partitions.items()):
+                    if ranges.newest_file < oldest:
+                        continue
+                    partitions[partition] = ranges.without(files)
+                    if not len(partitions[partition]):
+                        del partitions[partition]
+                if not partitions:
                     del topics[topic]
 
     def changed_since(self, cluster: str, changes: int) -> set[TopicAndPartition]:

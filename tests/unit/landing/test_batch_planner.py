@@ -22,7 +22,7 @@ class LogEnds:
     def known(self, _reached: object) -> dict[TopicAndPartition, int]:
         return dict(self.known_ends)
 
-    def noted(self, _ends: object) -> str | None:
+    def noted(self, _ends: object, _log_ends: object) -> str | None:
         return None
 
 

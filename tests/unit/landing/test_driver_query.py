@@ -34,7 +34,7 @@ class Source:
             raise self.error
         return dict(self.ends)
 
-    def noted(self, _ends: Ends) -> str:
+    def noted(self, _ends: Ends, _log_ends: Ends) -> str:
         return "[]"
 
     def close(self) -> None:

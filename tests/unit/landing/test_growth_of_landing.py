@@ -15,7 +15,13 @@ from mirrorlake.landing.job import Part
 from mirrorlake.landing.landing_incidents import LandingIncidents
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.plan import LandingPlanner
-from mirrorlake.landing.ranges import next_ends, offsets_document, read_document, shared_out
+from mirrorlake.landing.ranges import (
+    news_of,
+    next_ranges,
+    offsets_document,
+    read_document,
+    shared_out,
+)
 from mirrorlake.landing.source_comparison import (
     Branch,
     CurrentGenerations,
@@ -27,7 +33,13 @@ from mirrorlake.landing.stage_file import StageFile
 from mirrorlake.landing.stage_rows import Sizes
 from mirrorlake.naming.naming import Naming
 from mirrorlake.naming.selection import TopicSelection
-from mirrorlake.offsets.positions import LogEnd, LogEnds, PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import (
+    LogEnd,
+    LogEnds,
+    PartitionGeneration,
+    Ranges,
+    TopicAndPartition,
+)
 from tests.support.growth import LINEAR, SORTED, Made, Name, growth, steps
 from tests.support.landing import rows
 
@@ -189,19 +201,15 @@ def excluded(size: int) -> Callable[[], object]:
     return turns
 
 
+def news(size: int, count: int) -> Ranges:
+    return news_of(dict.fromkeys(keys(size), 0), dict.fromkeys(keys(size), count))
+
+
 SLOW = Pace(10_000, {"t1": 10.0})
 BATCHES: dict[str, Made] = {
-    "all have news": lambda size: (
-        lambda: next_ends(dict.fromkeys(keys(size), 0), dict.fromkeys(keys(size), 50), 1_000)
-    ),
-    "none has": lambda size: (
-        lambda: next_ends(dict.fromkeys(keys(size), 0), dict.fromkeys(keys(size), 0), 1_000)
-    ),
-    "over a slow link": lambda size: (
-        lambda: next_ends(
-            dict.fromkeys(keys(size), 0), dict.fromkeys(keys(size), 50), 1_000, pace=SLOW
-        )
-    ),
+    "all have news": lambda size: lambda: next_ranges(news(size, 50), 1_000),
+    "none has": lambda size: lambda: next_ranges(news(size, 0), 1_000),
+    "over a slow link": lambda size: lambda: next_ranges(news(size, 50), 1_000, pace=SLOW),
     "parts of tasks": lambda size: (
         lambda: shared_out(dict.fromkeys(keys(size), (0, 50_000)), size // 4, {"t1": 10.0})
     ),

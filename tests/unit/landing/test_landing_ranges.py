@@ -1,5 +1,7 @@
 """Where a landing batch ends, and how it is shared out over tasks."""
 
+from typing import Any
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -10,7 +12,7 @@ from mirrorlake.landing.pace import (
     UNKNOWN_RECORD_BYTES,
     Pace,
 )
-from mirrorlake.landing.ranges import UNDIVIDED, next_ends, shared_out
+from mirrorlake.landing.ranges import UNDIVIDED, news_of, next_ranges, shared_out
 from mirrorlake.offsets.positions import TopicAndPartition, offset_count
 
 KEYS = st.tuples(st.sampled_from(["orders", "heartbeats", "b"]), st.integers(0, 5))
@@ -22,6 +24,13 @@ LOGS = st.dictionaries(
 def ends_of(logs: dict[TopicAndPartition, tuple[int, int]]) -> tuple[dict, dict]:
     reached = {key: first for key, (first, _) in logs.items()}
     return reached, {key: max(0, first + count) for key, (first, count) in logs.items()}
+
+
+def next_ends(reached: dict, log_ends: dict, max_records: int, *args: Any, **others: Any) -> dict:
+    """Where the next batch ends, for each partition of `reached`."""
+    ranges = next_ranges(news_of(reached, log_ends), max_records, *args, **others)
+    assert all(first == reached[key] < end for key, (first, end) in ranges.items())
+    return {**reached, **{key: end for key, (_, end) in ranges.items()}}
 
 
 @given(LOGS, st.integers(1, 300_000))

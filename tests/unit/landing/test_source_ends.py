@@ -223,7 +223,7 @@ def test_a_note_takes_a_hundredth_of_the_time_at_most(
     """Where it takes next to none there is one for each batch."""
     cluster = Cluster(MANY | {("t", 1): 9})
     ends = asking(cluster)
-    assert [ends.noted(MANY) for _ in range(3)] == ['[["t",1,5,9]]'] * 3
+    assert [ends.noted(MANY, MANY) for _ in range(3)] == ['[["t",1,5,9]]'] * 3
     asked = cluster.end_offsets
 
     def slowly(*given: object, **named: object) -> Mapping[TopicAndPartition, int]:
@@ -231,11 +231,11 @@ def test_a_note_takes_a_hundredth_of_the_time_at_most(
         return asked(*given, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(cluster, "end_offsets", slowly)
-    assert ends.noted(MANY) is not None and ends.noted(MANY) is None
+    assert ends.noted(MANY, MANY) is not None and ends.noted(MANY, MANY) is None
     clock.now += 0.9
-    assert ends.noted(MANY) is None
+    assert ends.noted(MANY, MANY) is None
     clock.now += 0.2
-    assert ends.noted(MANY) is not None
+    assert ends.noted(MANY, MANY) is not None
 
 
 def test_the_first_record_of_a_quiet_partition_is_known_by_the_watch() -> None:

@@ -12,7 +12,7 @@ from mirrorlake.offsets.ranges import OffsetRanges, merged
 from mirrorlake.offsets.runs import Segment, add_written, runs_of
 from mirrorlake.offsets.spans import Tally, spans_of
 from mirrorlake.offsets.stage_index import StageIndex
-from tests.support.growth import LINEAR, Made, growth
+from tests.support.growth import LINEAR, Made, growth, steps
 
 KEY = ("t", 0)
 
@@ -59,6 +59,20 @@ def spans(size: int) -> Callable[[], object]:
 def dropped(size: int) -> Callable[[], object]:
     index = files(size, size)
     return lambda: index.apply((), {f"f{n}" for n in range(0, size, 2)}, 1)
+
+
+def test_young_files_are_joined_without_a_look_at_the_ranges_of_quiet_partitions() -> None:
+    """A few steps of each partition are all that it costs, though thousands have no range."""
+    size = 400
+    index = files(size, size)
+    few = [StagedRange("east", "t", n, 0, 10**6, 10**6 + 9, 10) for n in range(3)]
+    last = few[0]._replace(first=2 * 10**6, last=2 * 10**6)
+    index.apply([("young", few), ("newer", [last])], (), 1)
+    sizes = {"young": 1, "newer": 1}
+    assert mergeable(index, sizes, 2) == ["young", "newer"]
+    assert steps(lambda: mergeable(index, sizes, 2)) < 25 * size
+    assert steps(lambda: index.apply([("joined", few)], {"young", "newer"}, 2)) < 25 * size
+    assert [held.file for held in index.partition("east", ("t", 0))] == [0, size + 2]
 
 
 SEGMENTS = [Segment(3 * n, 1, 2 * n, 2) for n in range(240)]
