@@ -2,7 +2,10 @@
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
 
 from mirrorlake.checks.access import (
     access_problems,
@@ -15,17 +18,12 @@ from mirrorlake.checks.other_lakes import begun_topics, other_lakes
 from mirrorlake.checks.problem import Problem, left_out, refused_flows
 from mirrorlake.checks.rules import aliases_of, check_flows
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import (
-    ClusterUnreachable,
-    ClusterUnusable,
-    MirrorlakeError,
-    ReplicationError,
-    TopologyError,
-)
+from mirrorlake.errors import ClusterUnreachable, ClusterUnusable, ReplicationError, TopologyError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.targets import living_targets
 from mirrorlake.naming.at_target import name_at_target
+from mirrorlake.threads import side_by_side
 
 logger = logging.getLogger(__name__)
 
@@ -129,17 +127,16 @@ def check(
     lake_exists: bool = False,
 ) -> Preflight:
     """The result with all flows: refusals are only reported."""
-    ids: dict[str, str] = {}
-    brokers: dict[str, int] = {}
-    topics: dict[str, list[str]] = {}
-    silent: dict[str, MirrorlakeError] = {}
-    for alias in aliases_of(flows):
-        try:
-            ids[alias] = connections.identify([alias])[alias]
-            topics[alias] = list(connections.admin(alias).topics())
-            brokers[alias] = connections.admin(alias).known_brokers()
-        except ClusterUnusable as error:
-            silent[alias] = error
+    aliases = aliases_of(flows)
+    for alias in aliases:  # raises for a reference without a value before a cluster is waited for
+        with suppress(ClusterUnusable):
+            connections.admin(alias)
+    answers = dict(zip(aliases, side_by_side(partial(_ask, connections), aliases), strict=True))
+    silent = {alias: each for alias, each in answers.items() if isinstance(each, ClusterUnusable)}
+    there = {alias: each for alias, each in answers.items() if isinstance(each, _Answer)}
+    ids = {alias: answer.cluster_id for alias, answer in there.items()}
+    topics = {alias: answer.topics for alias, answer in there.items()}
+    brokers = {alias: answer.brokers for alias, answer in there.items()}
     seen = [] if lake is None else lake.ask("known_clusters")
     # What is staged of a source is still produced, whether or not the source is there.
     staged = set(silent) if lake_exists else {row["alias"] for row in seen}
@@ -188,6 +185,22 @@ def check(
         to_note=to_note,
         silent={alias: str(error) for alias, error in silent.items()},
     )
+
+
+class _Answer(NamedTuple):
+    """What a cluster is asked first: its id, the names of its topics, how many brokers it has."""
+
+    cluster_id: str
+    topics: list[str]
+    brokers: int
+
+
+def _ask(connections: Connections, alias: str) -> _Answer | ClusterUnusable:
+    try:
+        cluster_id, admin = connections.identify([alias])[alias], connections.admin(alias)
+        return _Answer(cluster_id, list(admin.topics()), admin.known_brokers())
+    except ClusterUnusable as error:
+        return error
 
 
 def _left_out(

@@ -2,6 +2,7 @@
 nothing."""
 
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from mirrorlake.checks import preflight
 from mirrorlake.cli.main import app
 from mirrorlake.config.topology import load_topology
 from mirrorlake.control.topic_comparison import compare_topics
-from mirrorlake.errors import ClusterUnreachable
+from mirrorlake.errors import ClusterUnreachable, TopologyError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.library.answers import Plan
 from mirrorlake.run import plan, unseen
@@ -57,6 +58,30 @@ def test_the_command_shows_it_and_exits_1(tmp_path: Path, monkeypatch: pytest.Mo
     assert ended.exit_code == 1
     assert f"not planned: {WHY}" in " ".join(ended.output.split())
     assert "no topic to mirror" in ended.output, "of the other one"
+
+
+def test_clusters_are_asked_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that are away took twice the time of one."""
+    both = Barrier(2)
+    monkeypatch.setattr(MemoryCluster, "cluster_id", lambda self: (both.wait(5), self.alias)[1])
+    topology = load_topology(write_file(tmp_path))
+    clusters: Any = {alias: MemoryCluster(alias) for alias in topology.clusters}
+    for name in ("access_problems", "own_topic_problems", "member_problems"):
+        monkeypatch.setattr(preflight, name, lambda *_: [])
+    connections = Connections(topology, clusters)
+    ids = preflight.check(None, connections, topology.active_flows()).ids
+    assert ids == {"east": "east", "west": "west"}
+
+
+def test_a_reference_without_a_value_waits_for_no_cluster(tmp_path: Path) -> None:
+    """Where the other cluster was away, that was waited for first."""
+    addresses = {"east": "127.0.0.1:1", "west": "${env:MIRRORLAKE_NOT_SET}"}
+    clusters = {alias: {"bootstrap_servers": one} for alias, one in addresses.items()}
+    topology = load_topology(write_file(tmp_path, clusters=clusters))
+    east = MemoryCluster("east")
+    with pytest.raises(TopologyError, match="MIRRORLAKE_NOT_SET is not set"):
+        preflight.check(None, Connections(topology, {"east": east}), topology.active_flows())  # type: ignore[dict-item]
+    assert not east.asked
 
 
 def test_what_a_leader_does_not_tell_is_not_known(tmp_path: Path) -> None:
