@@ -3,7 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 
-from mirrorlake.groups.checkpoint_plan import GONE, LEFT_OF_LATE, Checkpoint, GroupPartition
+from mirrorlake.groups.checkpoint_plan import (
+    EXCLUDED,
+    GONE,
+    LEFT_OF_LATE,
+    NAMELESS,
+    OTHER_KIND,
+    Checkpoint,
+    GroupPartition,
+)
 from mirrorlake.lake.changes import HISTORY_DELETED, WHOLE_LAKE, ChangeLog
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
@@ -105,10 +113,13 @@ def recently_left(
     return {group: LEFT_OF_LATE.format(at) for group, at in sorted(left.items())}
 
 
-def left_out_groups(lake: Reader, flow: str, reason: str) -> dict[str, TopicAndPartition]:
-    """The groups that a flow has noted as left out for a reason, each with its place there."""
-    rows = lake.query_rows("left_out_groups", flow=flow, reason=reason)
-    return {row["group_id"]: (row["topic"], row["partition"]) for row in rows}
+def left_out_groups(lake: Reader, flow: str) -> dict[str, dict[str, TopicAndPartition]]:
+    """The groups that a flow has noted as left out, each with its place there, by reason."""
+    noted: dict[str, dict[str, TopicAndPartition]] = {EXCLUDED: {}, OTHER_KIND: {}, NAMELESS: {}}
+    for row in lake.query_rows("left_out_groups", flow=flow):
+        if row["reason"] in noted:
+            noted[row["reason"]][row["group_id"]] = row["topic"], row["partition"]
+    return noted
 
 
 def note_left_out(

@@ -300,15 +300,14 @@ def _noted_as_left(
 ) -> dict[str, str]:
     """Groups that no command moves, as far as the flow has noted them, and those that have lost
     their positions of late."""
-    lake, name, settings = route.lake, route.flow.name, route.flow.settings
+    settings, noted = route.flow.settings, left_out_groups(route.lake, route.flow.name)
     reasons = {
         group: why
         for why in (OTHER_KIND, NAMELESS)
-        for group in left_out_groups(lake, name, why)
+        for group in noted[why]
         if not group or selects_group(settings, group)
     }
-    excluded = left_out_groups(lake, name, EXCLUDED)
-    reasons |= {group: EXCLUDED for group in excluded if leaves_out(settings, group)}
+    reasons |= {group: EXCLUDED for group in noted[EXCLUDED] if leaves_out(settings, group)}
     return dict(sorted(reasons.items())) | recently_left(newest, partial(selects_group, settings))
 
 

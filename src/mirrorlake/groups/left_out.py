@@ -57,10 +57,7 @@ class LeftOutGroups:
         if time.monotonic() - self._noted_at < LEFT_OUT_SECONDS:
             return
         asked_at = time.monotonic()
-        noted = self._noted or {
-            why: left_out_groups(self._lake.now, self._flow.name, why)
-            for why in (EXCLUDED, OTHER_KIND, NAMELESS)
-        }
+        noted = self._noted or left_out_groups(self._lake.now, self._flow.name)
         now: _Noted = {
             EXCLUDED: self._excluded(listing, noted[EXCLUDED]),
             OTHER_KIND: self._of_other_kinds(listing, other_kinds, noted[OTHER_KIND]),

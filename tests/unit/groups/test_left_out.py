@@ -1,5 +1,6 @@
 """Groups that a flow leaves out are noted, also where the first turn that asks for them fails."""
 
+from collections import defaultdict
 from collections.abc import Collection
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +11,8 @@ import pytest
 from mirrorlake.config.flow import Flow
 from mirrorlake.errors import ClusterUnreachable, ReplicationError, TargetRefused
 from mirrorlake.groups import left_out
-from mirrorlake.groups.checkpoint_plan import EXCLUDED, NAMELESS, OTHER_KIND
+from mirrorlake.groups.checkpoint_plan import EXCLUDED, GONE, NAMELESS, OTHER_KIND
+from mirrorlake.groups.checkpoint_table import left_out_groups
 from mirrorlake.groups.inventory import _noted_as_left
 from mirrorlake.groups.left_out import LeftOutGroups
 from mirrorlake.kafka.groups import GroupPositions, Listing
@@ -22,7 +24,7 @@ from tests.support.lake_rows import FLOW, no_session, opened, write_file
 def test_a_turn_that_fails_is_made_up_for_by_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """And not a minute later, while the failure counts as over."""
     noted: list[object] = []
-    monkeypatch.setattr(left_out, "left_out_groups", lambda *_: {})
+    monkeypatch.setattr(left_out, "left_out_groups", lambda *_: defaultdict(dict))
     monkeypatch.setattr(
         left_out,
         "note_left_out",
@@ -48,6 +50,23 @@ def test_a_turn_that_fails_is_made_up_for_by_the_next_one(monkeypatch: pytest.Mo
     for _ in range(2):
         groups.note(listing, frozenset())
     assert noted == [[(EXCLUDED, {"billing": ("t", 0)})]], "and then once a minute"
+
+
+def test_one_query_answers_for_all_reasons() -> None:
+    asked: list[str] = []
+    row = {"topic": "t", "partition": 0}
+    rows = [
+        {**row, "group_id": name, "reason": why} for name, why in (("a", EXCLUDED), ("b", GONE))
+    ]
+
+    def query_rows(name: str, **_: object) -> list[dict[str, Any]]:
+        asked.append(name)
+        return rows
+
+    lake: Any = SimpleNamespace(query_rows=query_rows)
+    nothing: dict[str, Any] = {OTHER_KIND: {}, NAMELESS: {}}
+    assert left_out_groups(lake, FLOW) == nothing | {EXCLUDED: {"a": ("t", 0)}}
+    assert len(asked) == 1
 
 
 def test_groups_that_cannot_be_moved_are_named_without_the_source(

@@ -1,6 +1,7 @@
 """A source that is gone: each position of its last checkpoints is moved, or named. A target with a
 silent leader: no position in its partitions is called exact."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -78,7 +79,7 @@ def by_checkpoints(
     monkeypatch.setattr(inventory, "sides_of", lambda *_: None)
     monkeypatch.setattr(inventory, "readable_positions", lambda *_: known)
     monkeypatch.setattr(inventory, "bounded", lambda positions, _sides: positions)
-    monkeypatch.setattr(inventory, "left_out_groups", lambda *_: ())
+    monkeypatch.setattr(inventory, "left_out_groups", lambda *_: defaultdict(dict))
     flow = load_topology(write_file(tmp_path)).flow(FLOW)
     route: Any = SimpleNamespace(lake=None, flow=flow)
     return inventory._by_checkpoints(route, None, "it is gone")

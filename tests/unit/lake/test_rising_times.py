@@ -110,7 +110,7 @@ def test_a_group_that_is_left_out_now_is_left_out(lake: Lake) -> None:
     note_left_out(lake, FLOW, [(GONE, {"g": ("t", 0)})])
     was_ahead(lake, "checkpoints", "checkpointed_at")
     note_left_out(lake, FLOW, [(EXCLUDED, {"g": ("t", 0)})])
-    assert left_out_groups(lake.now, FLOW, EXCLUDED) == {"g": ("t", 0)}
+    assert left_out_groups(lake.now, FLOW)[EXCLUDED] == {"g": ("t", 0)}
 
 
 def test_a_position_of_before_a_loss_was_decided_about_is_behind_it(lake: Lake) -> None:
