@@ -22,8 +22,9 @@ logger = logging.getLogger(__name__)
 #: How often a lease is renewed, how soon after a failure, and after how long without renewal it is
 #: free, seconds. Each renewal is paid for.
 RENEW_SECONDS, AGAIN_SECONDS, DEAD_SECONDS = 100.0, 10.0, 240.0
-#: The objects of leases that this process has, or is about to make.
-_had: set[str] = set()
+#: The objects of leases that this process has, or is about to make, each with whose it is: threads
+#: may want the same lease.
+_had: "dict[str, StoreLock]" = {}
 
 
 class HeldLease(NamedTuple):
@@ -73,18 +74,21 @@ class StoreLock:
 
     def state(self) -> LeaseState:
         """The lease's state. Raises OSError."""
-        numbers = self._numbers()
-        held = self._read(numbers[-1]) if numbers else None
-        if held is None:
+        known = [held for number in self._numbers() if (held := self._read(number)) is not None]
+        if not known:
             return LeaseState(is_free=True)
-        return LeaseState(held.is_dead, held.holder if held.is_dead else None)
+        is_free = all(held.is_dead for held in known)
+        return LeaseState(is_free, known[-1].holder if is_free else None)
 
     def _numbers(self) -> list[int]:
         return sorted(int(name) for name in self._folder.names() if name.isdecimal())
 
     def _holder(self, numbers: Sequence[int]) -> Holder | None:
-        held = self._read(numbers[-1]) if numbers else None
-        return None if held is None or self._is_free(held, numbers[-1]) else held.holder
+        for number in reversed(numbers):
+            held = self._read(number)
+            if held is not None and not self._is_free(held, number):
+                return held.holder
+        return None
 
     def _take(self) -> Holder | None:
         """Take the lease; returns the holder instead, if another process has it."""
@@ -92,29 +96,57 @@ class StoreLock:
             numbers = self._numbers()
             if (holder := self._holder(numbers)) is not None:
                 return holder
-            newest = numbers[-1] if numbers else -1
-            mine = this_process()
-            _had.add(str(self._object(newest + 1)))
-            try:
-                self._object(newest + 1).create(_content(mine))
-            except OSError as error:
-                _had.discard(str(self._object(newest + 1)))  # which may be there all the same
-                if isinstance(error, FileExistsError):
-                    continue  # another was quicker
-                raise
-            self._mine, self._ended = (newest + 1, mine), threading.Event()
-            self.held = True
-            for number in numbers:
-                self._delete(number)
-            renewing = threading.Thread(
-                target=self._renew, args=(mine, newest + 1, self._ended), name="lease", daemon=True
-            )
-            try:
-                renewing.start()
-            except BaseException:  # the host may have no thread left
+            number = numbers[-1] + 1 if numbers else 0
+            if not self._make(number):
+                continue  # another was quicker
+            # One that listed other objects, or none, may have made another number meanwhile. Each
+            # looks once its own is there, so at least one of them sees the other, and gives way.
+            others = self._others(number)
+            if others is None:
                 self.release()
-                raise
+                continue
+            self.held = True
+            for other in others:
+                self._delete(other)
+            self._begin_to_renew()
             return None
+
+    def _make(self, number: int) -> bool:
+        """Make an object of this process; False if there is one. Raises OSError."""
+        mine, name = this_process(), str(self._object(number))
+        _had.setdefault(name, self)
+        try:
+            self._object(number).create(_content(mine))
+        except OSError as error:
+            self._forget(name)  # which may be there all the same
+            if isinstance(error, FileExistsError):
+                return False
+            raise
+        _had[name] = self
+        self._mine, self._ended = (number, mine), threading.Event()
+        return True
+
+    def _begin_to_renew(self) -> None:
+        assert self._mine is not None
+        number, mine = self._mine
+        renewing = threading.Thread(
+            target=self._renew, args=(mine, number, self._ended), name="lease", daemon=True
+        )
+        try:
+            renewing.start()
+        except BaseException:  # the host may have no thread left
+            self.release()
+            raise
+
+    def _others(self, mine: int) -> list[int] | None:
+        """The other objects, which are free; None, if another process has the lease by one of
+        them. Raises OSError, once the object of this process is deleted."""
+        try:
+            others = [number for number in self._numbers() if number != mine]
+            return others if self._holder(others) is None else None
+        except OSError:
+            self.release()
+            raise
 
     def _is_free(self, held: HeldLease, number: int) -> bool:
         """Whether a lease may be taken behind an object. An object that names this process, but is
@@ -130,7 +162,12 @@ class StoreLock:
         mine, self._mine = self._mine, None
         if mine is not None:
             self._delete(*mine)
-            _had.discard(str(self._object(mine[0])))
+            self._forget(str(self._object(mine[0])))
+
+    def _forget(self, name: str) -> None:
+        """Note that an object is not of this lease, which may be another thread's."""
+        if _had.get(name) is self:
+            del _had[name]
 
     def _delete(self, number: int, made_by: Holder | None = None) -> None:
         """Delete an object that no longer counts; a failure is logged. One that is to be `made_by`
@@ -148,17 +185,27 @@ class StoreLock:
                 with self._renewing:
                     if ended.is_set():
                         return
-                    # a new holder makes the next object and deletes this one, and may be gone again
-                    # later, so that a third one made this number again
-                    if not self._is_of(number, holder) or self._read(number + 1) is not None:
+                    if not self._renewed(number, holder):
                         logger.warning("%s was taken by another process", self.what)
                         self.held = False
                         return
-                    self._object(number).write(_content(holder))
                 pause = RENEW_SECONDS
             except BaseException as error:  # noqa: BLE001 - of any kind: nothing else renews it
                 pause = AGAIN_SECONDS
                 logger.warning("%s could not be renewed: %s", self.what, error)
+
+    def _renewed(self, number: int, holder: Holder) -> bool:
+        """Renew an object, unless another process has the lease: a new holder makes the next object
+        and deletes this one, and may be gone again later, so that a third one made this number
+        again. One that takes the lease looks at this object once its own is there: it sees it
+        renewed, or is seen here."""
+        if not self._is_of(number, holder):
+            return False
+        self._object(number).write(_content(holder))
+        if self._read(number + 1) is None:
+            return True
+        self._delete(number, holder)  # it may have been deleted before it was written
+        return False
 
     def _is_of(self, number: int, holder: Holder) -> bool:
         """Whether an object is there, and names a holder."""

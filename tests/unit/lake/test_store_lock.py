@@ -4,10 +4,10 @@ it is given back, or when its process is gone."""
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import ClassVar, cast
 
 import pytest
 
@@ -263,6 +263,82 @@ def test_one_that_was_given_back_while_no_credentials_were_lent_is_free(
         borrowed.release()
     borrowed.take(sure=False)
     borrowed.release()
+
+
+class Crowded(FolderPlace):
+    """A place at which something else happens before a file is made, or replaced, as where this
+    process is suspended then."""
+
+    before_create: ClassVar[list[Callable[[], object]]] = []
+    before_write: ClassVar[list[Callable[[], object]]] = []
+
+    def create(self, content: bytes) -> None:
+        while self.before_create:
+            self.before_create.pop()()
+        super().create(content)
+
+    def write(self, content: bytes) -> None:
+        while self.before_write:
+            self.before_write.pop()()
+        super().write(content)
+
+
+@pytest.mark.parametrize("number", [0, 5])
+def test_one_that_was_taken_and_given_back_meanwhile_and_begun_anew_is_not_had(
+    tmp_path: Path, number: int
+) -> None:
+    """A process that was gone left an object. Another one took the lease, deleted that, and gave
+    the lease back; a third one began at 0 again, and keeps it."""
+    gone, third = (noted("elsewhere", pid, at) for pid, at in ((7, 0.0), (8, time.time())))
+    (tmp_path / str(number)).write_bytes(gone)
+
+    def meanwhile() -> None:
+        (tmp_path / str(number)).unlink()
+        (tmp_path / "0").write_bytes(third)
+
+    Crowded.before_create.append(meanwhile)
+    with pytest.raises(LeaseTaken, match="process 8 on elsewhere"):
+        StoreLock(WHAT, Crowded(tmp_path)).take(sure=True)
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == {"0": third}
+
+
+def test_one_that_another_thread_takes_meanwhile_is_that_ones(tmp_path: Path) -> None:
+    first = StoreLock(WHAT, FolderPlace(tmp_path))
+    Crowded.before_create.append(lambda: first.take(sure=True))
+    with pytest.raises(LeaseTaken, match=f"process {os.getpid()}"):
+        StoreLock(WHAT, Crowded(tmp_path)).take(sure=True)
+    assert [each.name for each in tmp_path.iterdir()] == ["0"]
+    with pytest.raises(LeaseTaken):
+        StoreLock(WHAT, FolderPlace(tmp_path)).take(sure=True)
+    first.release()
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_one_below_the_object_of_a_process_that_died_is_had(tmp_path: Path) -> None:
+    """As where that had made its object, and died before it saw the other one's."""
+    (tmp_path / "0").write_bytes(noted("elsewhere", 7, time.time()))
+    (tmp_path / "6").write_bytes(noted("elsewhere", 8, 0.0))
+    lock = StoreLock(WHAT, FolderPlace(tmp_path))
+    with pytest.raises(LeaseTaken, match="process 7 on elsewhere"):
+        lock.take(sure=True)
+    assert lock.state() == LeaseState(is_free=False)
+
+
+def test_one_that_is_taken_while_it_is_renewed_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_lock, "RENEW_SECONDS", 0.02)
+
+    def taken() -> None:
+        (tmp_path / "1").write_bytes(noted("elsewhere", 7, time.time()))
+        (tmp_path / "0").unlink()
+
+    Crowded.before_write.append(taken)
+    lock = StoreLock(WHAT, Crowded(tmp_path))
+    lock.take(sure=True)
+    until(lambda: not lock.held, "it is seen")
+    assert [each.name for each in tmp_path.iterdir()] == ["1"]
+    lock.release()
 
 
 def is_put(request: Request) -> bool:
