@@ -171,10 +171,11 @@ def arrived(
     read: "Callable[[OffsetAnswers], Mapping[TopicAndPartition, Read]]",
 ) -> tuple[dict[TopicAndPartition, Read], set[int]]:
     """`answers`, and the error codes of partitions that did not answer. Logs one line about them: a
-    warning, unless it is enough to ask another broker, as for a topic that was just made."""
+    warning, unless it is enough to ask another broker, or all say for the first time that their
+    leader has moved, as those of a topic do that was just made."""
     by_partition: dict[TopicAndPartition, Read] = {}
     silent: dict[TopicAndPartition, str] = {}
-    codes = set[int]()
+    codes, unanswered = set[int](), False
     known = connection.silent
     before = {key for each in asked for key in each.keys if key in known} if known else set()
     _wait(asked, before)
@@ -184,6 +185,7 @@ def arrived(
             for key in question.keys:
                 silent[key] = again if key in before else "it does not answer, as others did"
             codes.add(KafkaError.LEADER_NOT_AVAILABLE)  # it may have a new leader by now
+            unanswered = True
             question.future.add_done_callback(partial(_heard, connection, question))
             continue
         told, errors = _sorted_out(question)
@@ -194,7 +196,8 @@ def arrived(
         connection.silent = connection.silent.difference(by_partition).union(silent)
     if silent:
         (topic, partition), why = next(iter(silent.items()))
-        moved = codes == {KafkaError.NOT_LEADER_FOR_PARTITION}
+        fresh = codes <= _LEADER_MOVED and not unanswered and before.isdisjoint(silent)
+        moved = fresh or codes == {KafkaError.NOT_LEADER_FOR_PARTITION}
         logger.log(
             logging.DEBUG if moved else logging.WARNING,
             "cluster %s does not report the offsets of %d partitions, such as %s",

@@ -18,15 +18,15 @@ from tests.support.waiting import until
 
 
 @pytest.mark.parametrize(
-    ("code", "level"),
+    ("code", "levels"),
     [
-        (KafkaError.NOT_LEADER_FOR_PARTITION, "DEBUG"),
-        (KafkaError.LEADER_NOT_AVAILABLE, "WARNING"),
-        (KafkaError._TIMED_OUT, "WARNING"),
+        (KafkaError.NOT_LEADER_FOR_PARTITION, ["DEBUG", "DEBUG"]),
+        (KafkaError.LEADER_NOT_AVAILABLE, ["DEBUG", "WARNING"]),
+        (KafkaError._TIMED_OUT, ["WARNING", "WARNING"]),
     ],
 )
 def test_a_leader_that_has_just_moved_is_no_warning(
-    code: int, level: str, caplog: pytest.LogCaptureFixture
+    code: int, levels: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """As a new topic's first question shows, by which a first run began with a warning."""
     asked: list[float] = []
@@ -37,10 +37,40 @@ def test_a_leader_that_has_just_moved_is_no_warning(
     late = LateAnswer(("orders", 0))
     late.set(KafkaError(code))
     with caplog.at_level(logging.DEBUG, "mirrorlake.kafka.admin_offsets"):
-        assert answers(connection, [late.question], offsets_of) == {}
-    (line,) = caplog.records
-    assert line.levelname == level and "such as orders-0" in line.getMessage()
-    assert len(asked) == (code != KafkaError._TIMED_OUT), "it learns who leads now"
+        for _ in levels:
+            assert answers(connection, [late.question], offsets_of) == {}
+    assert [line.levelname for line in caplog.records] == levels
+    assert all("such as orders-0" in line.getMessage() for line in caplog.records)
+    assert len(asked) == len(levels) * (code != KafkaError._TIMED_OUT), "it learns who leads now"
+
+
+@pytest.mark.parametrize(
+    ("codes", "level"),
+    [
+        ([KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE], "DEBUG"),
+        ([KafkaError.NOT_LEADER_FOR_PARTITION, None, 0], "WARNING"),
+        ([KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError._TIMED_OUT], "WARNING"),
+    ],
+)
+def test_nor_are_several_that_have_moved_unless_another_one_is_silent(
+    codes: list[int | None],
+    level: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Thousands of new partitions have their leaders on all brokers; None answers nothing."""
+    monkeypatch.setattr(admin_offsets, "LATE_SECONDS", 0.05)
+    client = SimpleNamespace(learn_leaders=lambda seconds: None)
+    connection: Any = SimpleNamespace(
+        alias="west", current=SimpleNamespace(client=client), silent=frozenset()
+    )
+    late = [LateAnswer(("t", number)) for number in range(len(codes))]
+    for each, code in zip(late, codes, strict=True):
+        if code is not None:
+            each.set(KafkaError(code) if code else offset_answer(7))
+    with caplog.at_level(logging.DEBUG, "mirrorlake.kafka.admin_offsets"):
+        answers(connection, [each.question for each in late], offsets_of)
+    assert [line.levelname for line in caplog.records] == [level]
 
 
 def test_a_leader_that_does_not_answer_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
