@@ -49,7 +49,7 @@ from mirrorlake.errors import (
 )
 
 if TYPE_CHECKING:
-    from mirrorlake.library.answers import Plan, Produced, Rows, Status
+    from mirrorlake.library.answers import Plan, Produced, Resolved, Rows, Status
     from mirrorlake.library.flows import OpenFlow
     from mirrorlake.library.group_answers import Divergence, Groups, Migrated, Moves, Position
     from mirrorlake.library.lake import OpenLake
@@ -67,9 +67,10 @@ __all__ = [
     "InputError", "LakeError", "LayoutError", "LeaseTaken", "MapBehind", "MapError",
     "MapUnknown", "Migrated", "MirrorlakeError", "MissingExtra", "MissingJava", "Moves",
     "OpenFlow", "OpenLake", "Plan", "PlanOutdated", "Position", "PositionLost", "Produced",
-    "Registered", "ReplicationError", "Resent", "Rows", "SourceDataLost", "StageTrimmed",
-    "StagingError", "Status", "TargetLost", "TargetRecreated", "TargetRefused", "TopicRefused",
-    "TopologyError", "Trace", "UnknownOffset", "Upkeep", "Verified", "__version__", "open",
+    "Registered", "ReplicationError", "Resent", "Resolved", "Rows", "SourceDataLost",
+    "StageTrimmed", "StagingError", "Status", "TargetLost", "TargetRecreated", "TargetRefused",
+    "TopicRefused", "TopologyError", "Trace", "UnknownOffset", "Upkeep", "Verified",
+    "__version__", "open",
 ]  # fmt: skip
 
 #: Modules of the library, imported when one of their names is first used; the cheapest first.

@@ -359,7 +359,7 @@ def test_readers_of_mirrors_keep_their_rights_when_the_policy_changes(
     assert [(left["name"], left["policy"]) for left in planned["acls_left"]] == [
         (before.name, "default")
     ]
-    (told,) = resolve(Deployment.opened(lake, connections), Wanted(kind=LEFT), choice)
+    (told,) = resolve(Deployment.opened(lake, connections), Wanted(kind=LEFT), choice).decided
     assert before.name in told["detail"] and "mirrorlake resolve" in told["detail"]
     until(edited.on_target, gives={after} if choice == "revoke" else {before, after})
     ControlLoop._sync_acls(control)

@@ -221,7 +221,7 @@ def test_an_operator_parks_what_stopped(
             Deployment.opened(lake, Connections(load_topology(scene.topology))),
             Wanted(topic=scene.topic),
             "park",
-        )
+        ).decided
         assert incident["first_offset"] == decided[-1]
     run = replicate_once(spark, scene.topology)
     scene.is_mirrored_but(run.lake, {(0, 1), (0, 3)})

@@ -109,7 +109,7 @@ def decide(lake: Lake, topology: Path, choice: str, topic: str) -> None:
         Deployment.opened(lake, Connections(load_topology(topology))),
         Wanted(topic=topic, kind="target_recreated"),
         choice,
-    )
+    ).decided
 
 
 def assert_exact(lake: Lake, scene: Scene, name: str, first: int, last: int) -> None:

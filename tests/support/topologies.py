@@ -70,7 +70,7 @@ class Live:
             Deployment.opened(self.lake, Connections(load_topology(self.topology))),
             Wanted(**wanted),
             choice,
-        )
+        ).decided
 
 
 def incidents(lake: Lake, kind: str | None = None) -> list[dict[str, Any]]:

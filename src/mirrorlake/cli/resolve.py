@@ -39,12 +39,15 @@ def resolve(
     notices."""
     shared: Context = context.obj.by(engine)
     wanted = (flow, topic, partition, kind)
+    left_open: Sequence[Mapping[str, Any]] = ()
     if choice is None:
         incidents = shared.lake.incidents(*wanted, target_topic=target_topic)
     else:
         incidents = shared.lake.resolve(choice, *wanted, target_topic=target_topic)
+        left_open = incidents.left_open
     if as_json:
-        shared.answer({"choice": choice, "incidents": incidents})
+        left = {} if choice is None else {"left_open": left_open}
+        shared.answer({"choice": choice, "incidents": incidents, **left})
         return
     if not incidents:
         narrowed = any(value is not None for value in (*wanted, target_topic))
@@ -62,7 +65,8 @@ def resolve(
         rows.append((row["flow"], row["kind"], *place, detail, choice or choices))
     columns = ("flow", "kind", "topic", "offsets", "what", "decided" if choice else "choice")
     print_table(shared.out, *columns, rows=rows)
-    for line in (_DECIDED,) if choice else _what_helps(shared.config, incidents):
+    lines = _what_helps(shared.config, incidents) if choice is None else (_DECIDED,)
+    for line in (*lines, *_left_open(shared.config, left_open)):
         shared.say(line)
 
 
@@ -74,6 +78,17 @@ def _what_helps(config: Path, incidents: Sequence[Mapping[str, Any]]) -> Iterato
     if decided:
         which = "the others" if passing else "these"
         yield f"decide the first of {which} by: {_how_to_decide(config, decided[0])}"
+
+
+def _left_open(config: Path, incidents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """That incidents of other target topics stay open; nothing where there are none."""
+    if incidents:
+        names = ", ".join(sorted({row["target_topic"] for row in incidents}))
+        which = "1 incident stays" if len(incidents) == 1 else f"{len(incidents)} incidents stay"
+        yield (
+            f"{which} open, about another target topic ({names}): decide the first by: "
+            f"{_how_to_decide(config, incidents[0])}"
+        )
 
 
 def _how_to_decide(config: Path, incident: Mapping[str, Any]) -> str:

@@ -39,6 +39,23 @@ class Rows(list[dict[str, Any]]):
         return html.table(self)
 
 
+class Resolved(Rows):
+    """The incidents that `resolve` decided.
+
+        for row in lake.resolve("skip", topic="orders").left_open: print(row["target_topic"])
+
+    Attributes:
+        left_open: incidents that offer the same choice and stay open, since they are about another
+            target topic than the one of now; `target_topic` names it.
+    """
+
+    def __init__(
+        self, decided: Iterable[dict[str, Any]], left_open: Iterable[dict[str, Any]]
+    ) -> None:
+        super().__init__(decided)
+        self.left_open = Rows(left_open)
+
+
 class Answer:
     """An answer of several parts, each an attribute."""
 

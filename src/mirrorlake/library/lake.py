@@ -5,7 +5,7 @@ from datetime import datetime
 from threading import Event
 
 from mirrorlake.config.lake import Maintenance
-from mirrorlake.library.answers import Plan, Produced, Rows, Status
+from mirrorlake.library.answers import Plan, Produced, Resolved, Rows, Status
 from mirrorlake.library.lake_answers import Forgotten, Registered, Upkeep
 from mirrorlake.library.planning import planned
 from mirrorlake.library.positions import Positions
@@ -205,7 +205,7 @@ class OpenLake(Queries, Positions, Resends):
         kind: str | None = None,
         *,
         target_topic: str | None = None,
-    ) -> Rows:
+    ) -> Resolved:
         """Decide all matching incidents that offer the choice; a process that runs the flow picks
         it up. Where those of a topic are about several target topics, as after a change of the
         policy, only those about the one of now are decided.
@@ -215,7 +215,7 @@ class OpenLake(Queries, Positions, Resends):
             flow, topic, partition, kind, target_topic: only such ones; None is any.
 
         Returns:
-            The incidents that were decided.
+            The incidents that were decided, with those of other target topics as `left_open`.
 
         Raises:
             InputError: no matching incident offers the choice, or none is about the target topic of
@@ -226,7 +226,7 @@ class OpenLake(Queries, Positions, Resends):
         """
         self.internals.check_there()
         wanted = Wanted(flow, topic, partition, kind, target_topic)
-        return Rows(resolve(self.internals.deployment, wanted, choice))
+        return Resolved(*resolve(self.internals.deployment, wanted, choice))
 
     def maintain(
         self,

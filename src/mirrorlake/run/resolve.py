@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from mirrorlake.control.acl_reports import LEFT
 from mirrorlake.control.acl_sync import AclSync
@@ -133,6 +133,14 @@ class Wanted:
         )
 
 
+class Resolution(NamedTuple):
+    """The incidents that were `decided`, and those that offer the same choice but stay open, since
+    they are about another target topic of the same source topic."""
+
+    decided: list[dict[str, Any]]
+    left_open: list[dict[str, Any]]
+
+
 def source_of(flow: str) -> str:
     """The source's alias in the name of a flow."""
     return flow.partition("->")[0]
@@ -179,9 +187,9 @@ def _of_mirror(row: Mapping[str, Any], mirrors: Mapping[tuple[str, str], set[str
     return f" --target-topic {row['target_topic']}" if named else ""
 
 
-def resolve(deployment: Deployment, wanted: Wanted, choice: str) -> list[dict[str, Any]]:
-    """Decide all selected incidents that offer a choice; returns them. Where those of a topic are
-    about several target topics, those about the one that it is mirrored to now.
+def resolve(deployment: Deployment, wanted: Wanted, choice: str) -> Resolution:
+    """Decide all selected incidents that offer a choice. Where those of a topic are about several
+    target topics, those about the one that it is mirrored to now.
 
     Raises:
         InputError: no such incident is open, none is about the target topic of now, or there is
@@ -192,10 +200,11 @@ def resolve(deployment: Deployment, wanted: Wanted, choice: str) -> list[dict[st
     """
     lake = deployment.lake
     open_now = open_incidents(lake.now, wanted)
-    deciding = [incident for incident in open_now if choice in incident["choices"]]
-    if not deciding:
+    offering = [incident for incident in open_now if choice in incident["choices"]]
+    if not offering:
         raise InputError(_nothing(open_now, choice))
-    deciding = _of_one_mirror(deciding, deployment.connections)
+    deciding = _of_one_mirror(offering, deployment.connections)
+    left_open = [incident for incident in offering if incident not in deciding]
     anew = [incident for incident in deciding if choice == "new-generation"]
     for alias in sorted({source_of(incident["flow"]) for incident in anew}):
         here = [incident for incident in anew if source_of(incident["flow"]) == alias]
@@ -205,14 +214,14 @@ def resolve(deployment: Deployment, wanted: Wanted, choice: str) -> list[dict[st
     incidents = deployment.event_log.incidents
     if choice != READ_AGAIN and all(incident["kind"] != LEFT for incident in deciding):
         incidents.settle_all(map(key_of, deciding), choice)
-        return deciding
+        return Resolution(deciding, left_open)
     for incident in deciding:  # close each one as soon as it is done
         if incident["kind"] == LEFT:
             _settle_acls(deployment, incident["flow"], choice == "revoke")
         incidents.settle_all(
             [key_of(incident)], _read(deployment, incident) if choice == READ_AGAIN else choice
         )
-    return deciding
+    return Resolution(deciding, left_open)
 
 
 def _of_one_mirror(

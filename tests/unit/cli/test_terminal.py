@@ -3,6 +3,7 @@ colons no emoji."""
 
 import ast
 import io
+import json
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -25,7 +26,7 @@ from mirrorlake.devtools.local.develop import ClusterStatus
 from mirrorlake.lake.reader import QueryRows
 from mirrorlake.library import lake as library
 from mirrorlake.library import positions
-from mirrorlake.library.answers import Rows
+from mirrorlake.library.answers import Resolved, Rows
 from mirrorlake.library.capacity import Load, needs
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.progress import Progress
@@ -184,6 +185,30 @@ def test_resolve_names_the_mirror_where_there_are_two(
         monkeypatch.setattr(library, "open_incidents", lambda *_, one=one: [one])
         resolve.resolve(of(shared), None, None, None, None, None, None, None, as_json=False)
         assert ("a.t: d" in shown.getvalue()) is told
+
+
+def test_resolve_names_what_stays_open_of_another_mirror(
+    shared: Context, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = {"flow": "a->b", "topic": "t", "partition": 3, "first_offset": None, "detail": "d"}
+    row = {**place, "kind": "target_refused", "choices": {"skip": "s"}}
+    now, before = ({**row, "target_topic": name, "decide_by": name} for name in ("a.t", "t"))
+    before["decide_by"] = "mirrorlake resolve --topic t --target-topic t"
+    said: list[str] = []
+    monkeypatch.setattr(type(shared), "say", lambda _shared, line: said.append(line))
+    for left_open in ([], [before]):
+        said.clear()
+        decided = Resolved([now], left_open)
+        monkeypatch.setattr(mirrorlake.OpenLake, "resolve", lambda *_, to=decided, **__: to)
+        options = (None, "t", None, None, None, "skip", None)
+        resolve.resolve(of(shared), *options, as_json=False)
+        assert len(said) == 1 + len(left_open)
+        resolve.resolve(of(shared), *options, as_json=True)
+        assert json.loads(capsys.readouterr().out)["left_open"] == left_open
+    line = f"mirrorlake -c {shared.config} resolve --topic t --target-topic t --choice skip"
+    assert said[1] == (
+        "1 incident stays open, about another target topic (t): decide the first by: " + line
+    )
 
 
 def test_resolve_says_what_decides_and_what_then(

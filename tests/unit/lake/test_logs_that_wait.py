@@ -62,7 +62,7 @@ def test_until_an_operator_lets_it_go_on(deployment: Deployment, choice: str) ->
     incidents = Incidents(deployment.lake)
     incidents.report([went_back(FLOW, 40)])
     assert since(incidents) == {KEY: 40}
-    assert resolve(deployment, Wanted(kind="source_rewound"), choice)
+    assert resolve(deployment, Wanted(kind="source_rewound"), choice).decided
     assert since(incidents) == {KEY: 40}, "nothing was read since"
     assert incidents.open_kinds(FLOW) == set()
     assert since(incidents) == ({KEY: 40} if choice == "stop" else {})

@@ -51,7 +51,7 @@ LAKE = {
     " kind: str | None = None, *, target_topic: str | None = None) -> Rows",
     "resolve": "(choice: str, flow: str | None = None, topic: str | None = None, partition: int | "
     "None = None,"
-    " kind: str | None = None, *, target_topic: str | None = None) -> Rows",
+    " kind: str | None = None, *, target_topic: str | None = None) -> Resolved",
     "failover": "(flow: str, groups: Sequence[str] | None = None, *, dry_run: bool = False, force: "
     "bool = False,"
     " drain: bool = True) -> Moves",

@@ -17,7 +17,7 @@ from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.targets import LivingMirror
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.run.flow_worker import FlowWorker
-from mirrorlake.run.resolve import Wanted, resolve
+from mirrorlake.run.resolve import Resolution, Wanted, resolve
 from mirrorlake.run.snapshot import Snapshot
 from mirrorlake.run.stopped_partitions import StoppedPartitions
 from mirrorlake.testing import MemoryCluster
@@ -77,8 +77,8 @@ class Bench:
         """What an operator has stopped of a mirror."""
         return self.deployment.event_log.incidents.decided(FLOW, lambda _topic: mirror).stopped
 
-    def decided(self, partition: int, choice: str = "retry") -> None:
-        resolve(self.deployment, Wanted(topic="orders", partition=partition), choice)
+    def decided(self, partition: int, choice: str = "retry") -> Resolution:
+        return resolve(self.deployment, Wanted(topic="orders", partition=partition), choice)
 
     @property
     def ends_with(self) -> str | None:
@@ -155,7 +155,9 @@ def test_a_decision_is_about_one_mirror(tmp_path: Path) -> None:
     bench.refused(FIRST, mirror=BEFORE)
     bench.begin()
     bench.refused(FIRST, mirror=NOW)
-    bench.decided(0, "park")
+    decided, left_open = bench.decided(0, "park")
+    assert [row["target_topic"] for row in decided] == ["east.orders"]
+    assert [row["target_topic"] for row in left_open] == ["orders"]
     assert bench.open_ones == [(0, 5, "orders")]
     incidents = bench.deployment.event_log.incidents
     assert incidents.decided(FLOW, lambda _: BEFORE).parked == {}
