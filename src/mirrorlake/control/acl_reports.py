@@ -47,3 +47,12 @@ def acls_unreported(admin: ClusterAdmin, answer: NoAcls, flow: ResolvedFlow) -> 
         return Change(KIND, f"cluster {admin.alias}", outcome="skipped", error=error)
     error = f"cluster {admin.alias} does not report its ACLs to flow {flow.name}: {answer.reason}"
     return Change(KIND, f"cluster {admin.alias}", outcome="refused", error=error)
+
+
+def acls_wait(name: str, topic: str, flow: ResolvedFlow) -> Change:
+    """The row for a mirror on which nothing new is allowed for now."""
+    error = (
+        f"cluster {flow.source} does not say whether topic {topic} is the one that was mirrored: "
+        "nothing new is allowed on its mirror until it does"
+    )
+    return Change(KIND, name, outcome="refused", error=error)

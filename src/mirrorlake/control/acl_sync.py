@@ -22,7 +22,7 @@ from mirrorlake.control.acl_plan import (
     owned_acls,
     plan_acls,
 )
-from mirrorlake.control.acl_reports import acls_unreported, not_written_out
+from mirrorlake.control.acl_reports import acls_unreported, acls_wait, not_written_out
 from mirrorlake.control.repeats import RefusedChanges
 from mirrorlake.control.sorted_names import SortedNames
 from mirrorlake.errors import ReplicationError
@@ -31,17 +31,20 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.changes import Change, ChangeLog, PendingChanges
 from mirrorlake.lake.topic_states import applying_acls
+from mirrorlake.landing.generations import SAME, SinceLanded
 from mirrorlake.mm2.topics import checkpoints_topic
 
 logger = logging.getLogger(__name__)
 
 _WAITS = "it would apply to the mirror of a topic that waits for a decision"
+_UNSAID = "it would apply to the mirror of a topic that may have been made again"
 
 
 class _Compared(NamedTuple):
     """What a comparison found: what to do, the flow's ACLs, how mirrors are named. Where a cluster
     reports no ACLs: why not, and the ACLs that mirrors need, as far as known, but cannot get.
-    `held` are allowances that are not made yet, and why."""
+    `held` are allowances that are not made yet, and why; `unsaid` has a row for each mirror whose
+    allowances wait for an answer of the source."""
 
     plan: AclPlan
     owned: Mapping[Acl, str | None]
@@ -49,6 +52,7 @@ class _Compared(NamedTuple):
     unreported: list[Change]
     lacking: Mapping[Acl, str | None] = {}
     held: Mapping[Acl, str | None] = {}
+    unsaid: Sequence[Change] = ()
 
     @property
     def unknown(self) -> str | None:
@@ -68,13 +72,15 @@ class AclSync:
         remote_topic: Callable[[str], str | None],
         mirrored: Callable[[], Collection[str]] = tuple,
         on_read: Callable[[frozenset[Acl]], object] = lambda acls: None,
-        waiting: Callable[[Set[str]], Set[str]] = lambda topics: frozenset(),
+        waiting: Callable[[], Set[str]] = frozenset,
+        since_landed: Callable[[Set[str]], SinceLanded] = lambda topics: SAME,
     ) -> None:
         """Prepare. `remote_topic` gives the target topic of a source topic, None if it cannot have
         one; `mirrored` gives the target topics that the flow has produced to. `on_read` gets the
         source's ACLs each time that it reports them. `waiting` gives the source topics that wait
-        for a decision, and those of some that are about to: nothing new is allowed on their
-        mirrors, whose records are not of the topic that the source's ACLs are about now."""
+        for a decision, and `since_landed` those of some that are about to, or may be: nothing new
+        is allowed on their mirrors, whose records are not of the topic that the source's ACLs are
+        about now."""
         self.flow = flow
         #: ACLs that the flow made under another policy; None until a comparison has shown them.
         self.left: Mapping[Acl, str | None] | None = None
@@ -92,7 +98,8 @@ class AclSync:
         self._log = log
         self._remote_topic = remote_topic
         self._mirrored = mirrored
-        self._on_read, self._waiting = on_read, waiting
+        self._on_read = on_read
+        self._waiting, self._since_landed = waiting, since_landed
         self._refusals = RefusedChanges()
         self._pending = PendingChanges(log, flow.name)
         #: When `sync` compared both sides last, by the monotonic clock.
@@ -115,10 +122,11 @@ class AclSync:
         again after RETRY_REFUSED_SECONDS. Sets `left` to what the flow made under another policy.
         """
         began = time.monotonic()
-        plan, owned, mirrors, unreported, lacking, held = compared = self._compare()
+        plan, owned, mirrors, unreported, lacking, held, unsaid = compared = self._compare()
         if compared.unknown is None:
             self.left = plan.left
-        uncopied = [*unreported, *(not_written_out(acl, self.flow) for acl in plan.withheld)]
+        withheld = [not_written_out(acl, self.flow) for acl in plan.withheld]
+        uncopied = [*unreported, *unsaid, *withheld]
         rows = self._not_reported(uncopied, plan.changes)
         due = self._refusals.due(plan.changes)
         errors: dict[AclChange, str | None] = {
@@ -246,9 +254,10 @@ class AclSync:
         owned = self._owned(self.flow.name)
         mirrors = self._mirrors(owned)
         plan = plan_acls(source, target, owned, mirrors=mirrors, policy=self._named_by)
-        held = self._held(plan.changes, mirrors.names)
+        held, unsaid = self._held(plan.changes, mirrors.names)
         changes = [change for change in plan.changes if change.acl not in held]
-        return _Compared(plan._replace(changes=changes), owned, mirrors, [], held=held)
+        plan = plan._replace(changes=changes)
+        return _Compared(plan, owned, mirrors, [], held=held, unsaid=unsaid)
 
     def _note(self, source: frozenset[Acl] | NoAcls) -> None:
         """Let the ACLs of the source be noted; without an authorizer it has none."""
@@ -259,15 +268,20 @@ class AclSync:
 
     def _held(
         self, changes: Sequence[AclChange], names: Mapping[str, str]
-    ) -> dict[Acl, str | None]:
-        """The allowances to be made that would apply to the mirror of a topic that waits."""
+    ) -> tuple[dict[Acl, str | None], list[Change]]:
+        """The allowances to be made that would apply to the mirror of a topic that waits, or may
+        have to; and a row for each mirror of one of which the source does not say that."""
         fresh = allowances(change.acl for change in changes if change.action == "create")
         if not fresh:
-            return {}
+            return {}, []
         applying = applying_acls(names.values(), fresh)
-        waiting = self._waiting({topic for topic, name in names.items() if applying[name]})
+        now = self._since_landed({topic for topic, name in names.items() if applying[name]})
+        waiting = self._waiting() | now.made_again
         mirrors = {name for topic in waiting if (name := self._remote_topic(topic)) is not None}
-        return dict.fromkeys(on_topics(fresh, mirrors), _WAITS)
+        unsaid = {names[topic]: topic for topic in now.unknown - waiting}
+        held: dict[Acl, str | None] = dict.fromkeys(on_topics(fresh, unsaid), _UNSAID)
+        held |= dict.fromkeys(on_topics(fresh, mirrors), _WAITS)
+        return held, [acls_wait(*one, self.flow) for one in sorted(unsaid.items())]
 
     def _owned(self, flow: str) -> dict[Acl, str | None]:
         """The ACLs that a flow made and has not deleted, each with its policy at that time; read

@@ -21,11 +21,9 @@ from mirrorlake.kafka.admin_configs import Described, alter_topic_configs, descr
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicConfigs
 from mirrorlake.lake.changes import Change, ChangeLog, PendingChanges
-from mirrorlake.landing.generations import SinceLanded
+from mirrorlake.landing.generations import SAME, SinceLanded
 
 logger = logging.getLogger(__name__)
-
-_SAME = SinceLanded(set(), set())
 
 
 class _Compared(NamedTuple):
@@ -46,7 +44,7 @@ class ConfigSync:
         remote_topic: Callable[[str], str | None],
         on_read: Callable[[Mapping[str, TopicConfigs]], object] = lambda configs: None,
         waiting: Callable[[], Set[str]] = frozenset,
-        since_landed: Callable[[Set[str]], SinceLanded] = lambda topics: _SAME,
+        since_landed: Callable[[Set[str]], SinceLanded] = lambda topics: SAME,
     ) -> None:
         """Prepare. `remote_topic` gives the target topic of a source topic, None if it cannot have
         one. `on_read` gets the configs that the source reports, each time. `waiting` gives the
@@ -103,7 +101,7 @@ class ConfigSync:
     def plan(self) -> list[ConfigChange]:
         """What would change now, or be refused, on topics that both sides have."""
         changes = self._compare().changes
-        now = self._since_landed({change.topic for change in changes}) if changes else _SAME
+        now = self._since_landed({change.topic for change in changes}) if changes else SAME
         return [
             replace(change, refusal=self._unknown(change.topic))
             if change.topic in now.unknown
@@ -148,7 +146,7 @@ class ConfigSync:
         """The changes of topics that are the landed ones still, and a row for each mirror of one of
         which the source does not say that. Asked after the configs: a topic that is made again in
         between is not known yet."""
-        now = self._since_landed({change.topic for change in changes}) if changes else _SAME
+        now = self._since_landed({change.topic for change in changes}) if changes else SAME
         names = {change.target_topic: change.topic for change in changes}
         rows = [
             Change("config", name, outcome="refused", error=self._unknown(topic))

@@ -69,7 +69,8 @@ class TargetTopics:
             remote_topic=self.remote_topic,
             mirrored=self.mirrored,
             on_read=partial(event_log.states.note_acls, flow.source),
-            waiting=self._not_to_open,
+            waiting=self._waiting,
+            since_landed=self._since_landed,
         )
         self._lake, self._connections = deployment.lake, connections
         self._target: ClusterAdmin = connections.admin(flow.target)
@@ -138,11 +139,6 @@ class TargetTopics:
     def _since_landed(self, topics: Set[str]) -> SinceLanded:
         """Which of these source topics were made again since they were landed, or may have been."""
         return since_landed(self._lake.now, self._connections.admin(self.flow.source), topics)
-
-    def _not_to_open(self, topics: Set[str]) -> Set[str]:
-        """Source topics that wait, and those of `topics` that are about to, or may be."""
-        now = self._since_landed(topics)
-        return self._waiting() | now.made_again | now.unknown
 
     def decided(self) -> frozenset[str]:
         """Source topics about which an operator has decided, and whose generation can begin."""

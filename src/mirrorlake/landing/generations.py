@@ -51,6 +51,9 @@ class SinceLanded(NamedTuple):
     unknown: set[str]
 
 
+SAME = SinceLanded(set(), set())
+
+
 def since_landed(lake: Reader, source: ClusterAdmin, topics: Collection[str]) -> SinceLanded:
     """Compare some topics with the landed ones: landing reports those that were made again some
     seconds later, or when it begins. Raises ClusterUnreachable."""

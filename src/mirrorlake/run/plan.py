@@ -22,7 +22,7 @@ from mirrorlake.lake.changes import ChangeLog, MemoryLog
 from mirrorlake.lake.other_logs import other_logs
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.targets import closed_topics, living_targets
-from mirrorlake.landing.generations import SinceLanded, since_landed
+from mirrorlake.landing.generations import SAME, SinceLanded, since_landed
 from mirrorlake.mm2.mirror_topics import Heartbeats
 from mirrorlake.produce.codecs import Codecs
 from mirrorlake.run.flow_spec import producer_settings
@@ -112,7 +112,7 @@ class _Held(NamedTuple):
     problems: Sequence[Problem] = ()
     mirrored: Mapping[str, str] = {}
     waiting: frozenset[str] = frozenset()
-    since_landed: SinceLanded = SinceLanded(set(), set())
+    since_landed: SinceLanded = SAME
 
 
 def _held(preflight: Preflight, flow: ResolvedFlow, lake: Reader | None) -> _Held:
@@ -192,14 +192,14 @@ def _differences(
     given: Mapping[str, Mapping[str, str]] = dict.fromkeys(created, ALWAYS)
     if created and keeps_configs:
         given = configs.creation(created)
-    now = held.since_landed
     acls = AclSync(
         flow,
         connections,
         log,
         remote_topic=names.get,
         mirrored=lambda: frozenset(held.mirrored.values()),
-        waiting=lambda _: held.waiting | now.made_again | now.unknown,
+        waiting=lambda: held.waiting,
+        since_landed=lambda _: held.since_landed,
     )
     wanted = acls.compare() if settings.sync_topic_acls_enabled else AclPlan([], (), {})
     return {

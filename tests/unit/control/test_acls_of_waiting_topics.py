@@ -1,7 +1,7 @@
 """While an operator has to decide about a topic, nothing new is allowed on its mirror: the source's
 ACLs are about the new topic, and the mirror has the records of the one before."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -40,6 +40,7 @@ class Sides:
             "west": MemoryCluster("west", {f"east.{name}": [0] for name in NAMES}),
         }
         log: Any = MemoryLog()
+        self.log: MemoryLog = log
         nothing = lambda *_, **__: {}  # noqa: E731
         log.states = SimpleNamespace(note=nothing, note_acls=nothing, newest=nothing)
         lake, _ = opened(no_session, directory / "mirrorlake.yml")
@@ -68,13 +69,23 @@ class Sides:
             self.incidents.open(FLOW, "topic_recreated", error)
         elif how == "stopped":
             self.topics.generations.stopped = frozenset({"made"})
+        elif how == "not said":
+            self._landed({})
+            identities = self.source._identities
+            hidden = {"made"}
+            others = lambda topics: identities([*({*topics} - hidden)])  # noqa: E731
+            self.source._identities = others  # type: ignore[method-assign]
         else:
-            there, _ = self.source.identities(NAMES)
-            ids = {"fine": there["fine"].topic_id, "made": "the one before"}
-            self.lake.answers["generations_of"] = [
-                {"topic": topic, "partition": None, "generation": 0, "topic_id": topic_id}
-                for topic, topic_id in ids.items()
-            ]
+            self._landed({"made": "the one before"})
+
+    def _landed(self, others: Mapping[str, str]) -> None:
+        """The topics were landed with the ids that they have, except for `others`."""
+        there, _ = self.source.identities(NAMES)
+        ids = {name: there[name].topic_id for name in NAMES} | others
+        self.lake.answers["generations_of"] = [
+            {"topic": topic, "partition": None, "generation": 0, "topic_id": topic_id}
+            for topic, topic_id in ids.items()
+        ]
 
 
 @pytest.fixture
@@ -91,6 +102,22 @@ def test_nothing_new_is_allowed_on_its_mirror(sides: Sides, how: str) -> None:
         denied = acl("east.made", permission="DENY")
         assert sides.at["west"] == {KEPT, acl("east.fine"), denied}
     assert not sides.topics.acls.refused, "the topic has an incident already"
+
+
+def test_it_is_said_where_the_source_does_not_say_whether_it_waits(sides: Sides) -> None:
+    """It has no incident of its own."""
+    sides.waits("not said")
+    sides.at["east"] |= {acl("made"), acl("fine")}
+    for _ in range(2):
+        sides.topics.acls.sync()
+        assert sides.at["west"] == {KEPT, acl("east.fine")}
+        (text,) = sides.topics.acls.refused
+        assert "does not say whether topic made is the one that was mirrored" in text
+    rows = [row for _, row in sides.log.rows if row.outcome == "refused"]
+    assert [(row.resource, row.error) for row in rows] == [("east.made", text)]
+    sides.lake.answers["generations_of"] = []
+    sides.topics.acls.sync()
+    assert acl("east.made") in sides.at["west"] and not sides.topics.acls.refused
 
 
 def test_what_is_allowed_by_a_prefix_waits_as_a_whole(sides: Sides) -> None:
