@@ -10,7 +10,11 @@ import pyarrow as pa
 import pytest
 
 from mirrorlake.config.topology import load_topology
+from mirrorlake.forget.forget import _Request, forget
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake import maintain
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
@@ -66,6 +70,7 @@ def flow(lake: Lake, stage: StageFiles) -> FlowProducer:
         produce_tasks=1,
         transactional=False,
         max_records=3,
+        forgotten=forgotten_from(lake, "east"),
     )
     target: Any = Target()
     return FlowProducer(stage, LakeMap(lake, FLOW), target, spec, lambda _plans: None)
@@ -96,6 +101,37 @@ def test_a_flow_that_runs_does_not_go_on_behind_what_is_deleted(tmp_path: Path) 
     assert accepted.step() is not None and accepted.step() is None
     assert accepted.floors()["orders", 0].next == 10
     accepted.close()
+
+
+def test_a_flow_that_first_begins_while_records_are_forgotten_goes_on_without_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By another file, and behind the look for flows that need them: it has sent one of them."""
+    lake, _ = opened(no_session, write_file(tmp_path))
+    without = write_file(tmp_path / "other", flows={"east->north": {"topics": "none"}})
+    commit(lake, "records", staged(range(10)))
+    stage, note = StageFiles(lake), _Request.note
+    begun: list[FlowProducer] = []
+
+    def late(self: _Request, *args: Any) -> None:
+        begun.append(flow(lake, stage))
+        assert holes_before(lake, stage, begun[0], {}) == {}
+        report = begun[0].step()
+        assert report is not None and report.record_count == 3
+        note(self, *args)
+
+    monkeypatch.setattr(_Request, "note", late)
+    deployment = Deployment.opened(lake, Connections(load_topology(without)))
+    done = forget(deployment, ["orders"], "offset IN (1, 5)")
+    assert (done["records"], done["waiting"]) == (2, 0)
+    with pytest.raises(RecordsDeleted):
+        begun[0].step()
+    begun[0].close()
+    again = flow(lake, stage)
+    assert holes_before(lake, stage, again, {}) == {}
+    assert list(iter(again.step, None))
+    assert again.floors()["orders", 0].next == 10
+    again.close()
 
 
 def test_files_that_are_made_one_are_no_less(tmp_path: Path) -> None:
