@@ -20,6 +20,7 @@ from mirrorlake.errors import (
     PositionLost,
     ReplicationError,
     TargetRefused,
+    TopicRefused,
 )
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
@@ -34,7 +35,15 @@ from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob, produce_shard
 from mirrorlake.produce.workers import SparkWorkers
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import create_topic, numbered, read_topic, write
+from tests.support.kafka import (
+    NewRecord,
+    create_topic,
+    numbered,
+    read_topic,
+    send,
+    transactional_producer,
+    write,
+)
 from tests.support.lake_rows import FLOW, commit, now_of, opened, staged, write_file
 from tests.support.replication import assert_same, make_replicator, replicate_once, write_topology
 
@@ -374,6 +383,31 @@ def test_positions_that_the_target_forgot_stop_only_what_cannot_be_known(bench: 
     bench.run(on_refused=told.extend, known_foreign={PartitionGeneration(bench.topic, 0, 0): 20})
     assert len(told) == 2
     assert [len(records) for records in read_topic(bench.west, bench.topic)] == [40, 30]
+
+
+def test_a_position_that_the_target_forgot_waits_for_transactions_of_others(bench: Bench) -> None:
+    """The flow's own records lie behind one: no reader of committed records sees them yet."""
+    told: list[TargetRefused] = []
+    bench.land({0: range(10), 1: range(10)})
+    bench.run()
+    other = transactional_producer(bench.west, transaction_timeout_ms=600_000)
+    other.begin_transaction()
+    send(other, bench.topic, NewRecord(b"open"))
+    other.flush(20)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LakeMap, "append_map", lambda *_: None)
+        bench.land({0: range(10, 20)})
+        bench.run()
+    _forget_positions(bench)
+    bench.land({0: range(20, 30), 1: range(10, 20)})
+    bench.run(on_refused=told.extend)
+    other.abort_transaction(20)
+    assert [(type(error), error.partition, error.first_offset) for error in told] == [
+        (TopicRefused, 0, 10)
+    ]
+    bench.run(on_refused=told.extend)
+    assert [type(error) for error in told[1:]] == [PositionLost]
+    assert [len(records) for records in read_topic(bench.west, bench.topic)] == [20, 20]
 
 
 def test_nothing_mapped_and_no_position_is_a_beginning_only_where_the_target_has_nothing_new(

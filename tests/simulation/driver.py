@@ -489,6 +489,8 @@ def install(world: World, stack: ExitStack) -> None:
         (writer, "new_producer", record_producer),
         (writer, "Consumer", client_of(Consumer)),
         (target_log, "open_log", python_log.PythonLog),
+        (target_log, "Consumer", client_of(Consumer)),
+        (target_log, "OPEN_SECONDS", 0.0),
         (python_log, "Consumer", client_of(Consumer)),
         (fencing, "Consumer", client_of(Consumer)),
         (delivery, "NEW_PARTITION_SECONDS", -1.0),

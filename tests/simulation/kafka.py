@@ -477,6 +477,7 @@ class Consumer:
         self._cluster = cluster
         self._steps = steps
         self._group = str(settings["group.id"])
+        self._committed = settings.get("isolation.level") != "read_uncommitted"
         self._read: list[Message] = []
 
     def committed(
@@ -514,7 +515,7 @@ class Consumer:
                 KafkaError._UNKNOWN_PARTITION,
                 f"{partition.topic}-{partition.partition} is not there",
             )
-        return log.start, log.stable
+        return log.start, log.stable if self._committed else log.end
 
     def incremental_unassign(self, partitions: Sequence[TopicPartition]) -> None:
         left = {(item.topic, item.partition) for item in partitions}

@@ -1,12 +1,14 @@
 """Reads a target partition where the flow's position there does not help: the first record that may
 be the flow's, if the position is forgotten; all from an offset on, if the lake is older."""
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
+from mirrorlake.attempts import attempts
 from mirrorlake.kafka.answered_offsets import log_bounds
 from mirrorlake.kafka.log import Log, open_log
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -14,12 +16,38 @@ from mirrorlake.produce.patience import CALL_SECONDS
 from mirrorlake.produce.provenance import may_be_of
 from mirrorlake.produce.spec import Target
 
+logger = logging.getLogger(__name__)
+
+#: How long to wait for the end of other producers' transactions, and how often to look, seconds.
+OPEN_SECONDS, _LOOK_SECONDS = 2.0, 0.05
+
+
+def with_open_transactions(
+    consumer: Consumer, target: Target, starts: Mapping[TopicAndPartition, int]
+) -> frozenset[TopicAndPartition]:
+    """The target partitions in which a transaction stays open, so that there may be records at or
+    behind `starts` which a read_committed consumer does not see yet. Raises KafkaException."""
+    if not starts:
+        return frozenset()
+    settings = {"group.id": target.group_id, "isolation.level": "read_uncommitted"}
+    with closing(Consumer({**target.client, **settings, "logger": logger})) as uncommitted:
+        ends = {key: log_bounds(uncommitted, key, CALL_SECONDS).end for key in starts}
+    # Only records in front of these ends count: another producer may go on writing all the time.
+    ends = {key: end for key, end in ends.items() if end > starts[key]}
+    for _ in attempts(OPEN_SECONDS, _LOOK_SECONDS):
+        stable = {key: log_bounds(consumer, key, CALL_SECONDS).end for key in ends}
+        ends = {key: end for key, end in ends.items() if stable[key] < end}
+        if not ends:
+            break
+    return frozenset(ends)
+
 
 def first_record(
     consumer: Consumer, target: Target, key: TopicAndPartition, start: int
 ) -> int | None:
     """The offset of the first committed record at or behind `start` that may be the flow's, by its
-    provenance headers or mark; None if there is none. Raises KafkaException."""
+    provenance headers or mark; None if there is none. Only `with_open_transactions` says whether
+    all that is there is committed. Raises KafkaException."""
     with closing(_log_of(target)) as log:
         while True:
             first, end = log_bounds(consumer, key, CALL_SECONDS)

@@ -50,7 +50,7 @@ from mirrorlake.produce.python_producer import new_producer
 from mirrorlake.produce.record_producer import OffsetsUnknown
 from mirrorlake.produce.report import Ended
 from mirrorlake.produce.spec import PRODUCER_SETTINGS, Target
-from mirrorlake.produce.target_log import first_record, records_from
+from mirrorlake.produce.target_log import first_record, records_from, with_open_transactions
 
 logger = logging.getLogger(__name__)
 
@@ -111,6 +111,12 @@ class ShardWriter:
         committed = committed_positions(self._group, keys, CALL_SECONDS)
         self.asked.update(keys)
         return committed
+
+    def with_open_transactions(
+        self, starts: Mapping[TopicAndPartition, int]
+    ) -> frozenset[TopicAndPartition]:
+        """See `target_log.with_open_transactions`."""
+        return with_open_transactions(self._group, self.target, starts)
 
     def first_record(self, key: TopicAndPartition, start: int) -> int | None:
         """See `target_log.first_record`."""
