@@ -75,6 +75,9 @@ def _show(shared: Context, statuses: "list[ClusterStatus]", as_json: bool) -> No
     if as_json:
         shared.answer([vars(cluster) for cluster in statuses])
         return
+    if not statuses:
+        shared.say("there are no clusters here; `mirrorlake local up` starts two")
+        return
     columns = ("cluster", "bootstrap servers", "cluster id", "running", "load", "logs")
     rows = (
         (

@@ -1,7 +1,6 @@
 """The flows that may need staged records, queried so that the answers hold until the records are
 deleted."""
 
-import logging
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack
 
@@ -25,8 +24,6 @@ from mirrorlake.produce.fencing import fence_all
 from mirrorlake.produce.spec import Target
 from mirrorlake.run.leases import lease_of_flow
 from mirrorlake.run.other_process import runs_elsewhere
-
-logger = logging.getLogger(__name__)
 
 
 class SourceFlows:

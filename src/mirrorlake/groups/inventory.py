@@ -1,6 +1,5 @@
 """Where groups stand: positions on one side of a flow, and their equivalents on the other."""
 
-import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -30,8 +29,6 @@ from mirrorlake.lake.other_logs import other_logs, source_generations, went_back
 from mirrorlake.lake.targets import living_targets
 from mirrorlake.lake.translate import translate_all
 from mirrorlake.offsets.positions import Translated
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Where a flow's groups stand on both sides: the document that `mirrorlake groups` shows."""
 
-import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,8 +14,6 @@ from mirrorlake.groups.shared_topics import Route
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.offsets.positions import TopicAndPartition
-
-logger = logging.getLogger(__name__)
 
 
 def read_groups(route: Route, named: Sequence[str] | None) -> dict[str, Any]:
@@ -136,7 +133,6 @@ def _target(route: Route, groups: Sequence[str]) -> tuple[_Known, str | None]:
     try:
         return _Known(admin.listing(), admin.positions(groups)), None
     except ClusterUnusable as error:
-        logger.warning("%s", error)
         return _Known(Listing({}), GroupPositions({})), str(error)
 
 

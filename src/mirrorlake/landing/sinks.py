@@ -5,7 +5,6 @@ commit by delta-rs that names the query and the batch's number, so the table has
 way and however often it is tried. Elsewhere the session commits (`landing/session_sink.py`).
 """
 
-import logging
 import threading
 import time
 from collections import Counter, deque
@@ -44,8 +43,6 @@ if TYPE_CHECKING:  # few records are landed without a session
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
-
-logger = logging.getLogger(__name__)
 
 
 class DriverLog:

@@ -1,6 +1,5 @@
 """A task's work: read the three sides of a range and compare them, here or in an executor."""
 
-import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -24,8 +23,6 @@ from mirrorlake.verify.log_reader import LogReader, Throttle
 from mirrorlake.verify.narrowing import compare
 from mirrorlake.verify.sides import Mapped, Side
 from mirrorlake.verify.verdict import Allowances, Difference, Verdict
-
-logger = logging.getLogger(__name__)
 
 #: How many differences of a range are listed.
 MAX_LISTED = 100

@@ -173,3 +173,11 @@ def test_sizes_that_no_record_has_are_refused_before_a_cluster_is_started(
     assert ended.value.code == 2
     said = capsys.readouterr()
     assert not said.out and said.err.startswith(f"mirrorlake: --record-bytes {sizes} is not a list")
+
+
+def test_where_no_cluster_was_started_a_sentence_says_what_starts_some(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(CommandEnded) as ended:
+        main(["local", "status", "--directory", str(tmp_path)])
+    assert ended.value.code == 1 and "`mirrorlake local up` starts" in capsys.readouterr().err
