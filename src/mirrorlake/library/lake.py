@@ -5,6 +5,8 @@ from datetime import datetime
 from threading import Event
 
 from mirrorlake.config.lake import Maintenance
+from mirrorlake.errors import InputError
+from mirrorlake.lake.changes import WHOLE_LAKE
 from mirrorlake.library.answers import Plan, Produced, Resolved, Rows, Status
 from mirrorlake.library.lake_answers import Forgotten, Registered, Upkeep
 from mirrorlake.library.planning import planned
@@ -191,10 +193,14 @@ class OpenLake(Queries, Positions, Resends):
 
         Raises:
             LakeError: there is no lake.
+            TopologyError: the file has no such flow, and none of its incidents is open.
         """
         self.internals.check_there()
         wanted = Wanted(flow, topic, partition, kind, target_topic)
-        return Rows(open_incidents(self.internals.reader, wanted))
+        rows = Rows(open_incidents(self.internals.reader, wanted))
+        if not rows:
+            self._refuse_misspelt(flow)
+        return rows
 
     def resolve(
         self,
@@ -226,7 +232,17 @@ class OpenLake(Queries, Positions, Resends):
         """
         self.internals.check_there()
         wanted = Wanted(flow, topic, partition, kind, target_topic)
-        return Resolved(*resolve(self.internals.deployment, wanted, choice))
+        try:
+            return Resolved(*resolve(self.internals.deployment, wanted, choice))
+        except InputError:
+            self._refuse_misspelt(flow)
+            raise
+
+    def _refuse_misspelt(self, flow: str | None) -> None:
+        """Raise TopologyError for a flow that the file lacks, of which nothing is open: one that
+        was taken out of the file may have open incidents."""
+        if flow is not None and flow != WHOLE_LAKE:
+            self._check(flow)
 
     def maintain(
         self,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import mirrorlake
-from mirrorlake import LakeError, OpenLake
+from mirrorlake import LakeError, OpenLake, TopologyError
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
@@ -63,6 +63,14 @@ def test_a_flow_that_has_never_begun_beside_one_that_has_is_named(tmp_path: Path
     assert [(flow["flow"], flow["standing"]) for flow in status.flows][1:] == [
         ("west->east", "never run")
     ]
+
+
+def test_a_misspelt_flow_is_named_where_nothing_is_open(lake: OpenLake, tmp_path: Path) -> None:
+    made(tmp_path)
+    assert lake.incidents(flow="east->west") == [] == lake.incidents(flow="*")
+    for call in (lambda: lake.incidents("east->wets"), lambda: lake.resolve("skip", "east->wets")):
+        with pytest.raises(TopologyError, match="did you mean east->west"):
+            call()
 
 
 def made(directory: Path) -> Lake:
