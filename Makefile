@@ -7,6 +7,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 BIN := .venv/bin
 STAMP := .venv/.made-from-lock
+COLLECTED := .venv/.collected
 UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 
 CHUNKS := 12
@@ -27,16 +28,18 @@ demo: env ## two Kafka clusters, a driver killed with -9, a cluster lost, and th
 # the unit tests, which fill what time is left.
 SIDE_BY_SIDE := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 test: env ## in a quarter of an hour: check, and every law, command and format once
-	@$(MAKE) --no-print-directory -j 2 style classes
-	@$(MAKE) --no-print-directory -j 2 types side-by-side LEFT_OUT="not slow and not quiet and not wide"
+	@$(MAKE) --no-print-directory -j 3 types side-by-side LEFT_OUT="not slow and not quiet and not wide"
 
 test-ci: env ## what CI runs: that, and what is marked `wide`, which proves more of the same
-	@$(MAKE) --no-print-directory -j 2 style classes
-	@$(MAKE) --no-print-directory -j 2 types side-by-side LEFT_OUT="not slow and not quiet"
+	@$(MAKE) --no-print-directory -j 3 types side-by-side LEFT_OUT="not slow and not quiet"
 
 # mypy without its cache takes a core for more than a minute, which it finds beside tests that wait half of their time.
-side-by-side: env
+side-by-side: style classes $(COLLECTED)
 	$(SIDE_BY_SIDE) -m "$(LEFT_OUT)"
+
+# In a new environment the tests are compiled by one process: else each of those that run side by side compiles all of them.
+$(COLLECTED): $(STAMP)
+	@$(BIN)/pytest --collect-only -q > $@ || { cat $@ >&2; rm $@; exit 1; }
 
 # The slow ones in chunks, each of which goes on where it stopped (tests/support/chunks.py), and none of which ends the
 # others. Six at a time: most of what they do is wait for clusters that are away, so that these keep two cores busy.

@@ -479,6 +479,10 @@ def test_divergence_lists_what_never_reached_the_target(scene: Scene) -> None:
     assert rows == [{"topic": scene.topic("void"), "record_count": 7}]
 
 
+@pytest.mark.wide(
+    "test_a_group_that_reads_uncommitted_records_is_named_while_that_shows",
+    "integration/test_readable_positions.py::test_an_empty_topic_has_a_position_too",
+)
 def test_commands_say_what_is_and_refuse_what_is_wrong(scene: Scene) -> None:
     commit(scene.clusters.east, scene.group("shown"), scene.topic("plain"), 0, 2_000)
     checkpoints = scene.checkpoints()

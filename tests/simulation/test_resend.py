@@ -163,7 +163,13 @@ def every_third(row: Row) -> bool:
     return row.offset % 3 == 1 and (row.topic, row.partition) != ("t0", 1)
 
 
-@pytest.mark.parametrize("picks", [None, every_third], ids=["all", "some"])
+@pytest.mark.parametrize(
+    "picks",
+    [
+        pytest.param(None, id="all", marks=pytest.mark.wide("test_at_each_step")),
+        pytest.param(every_third, id="some"),
+    ],
+)
 @pytest.mark.parametrize(
     "kind",
     [

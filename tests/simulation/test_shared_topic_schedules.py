@@ -241,7 +241,21 @@ def test_the_first_records_of_a_flow_are_not_passed_before_they_are_mapped(
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize(("at", "is_paused"), [(0, False), (1, False), (0, True)])
+@pytest.mark.parametrize(
+    ("at", "is_paused"),
+    [
+        (0, False),
+        *(
+            pytest.param(
+                *case,
+                marks=pytest.mark.wide(
+                    "test_nothing_is_passed_that_a_flow_which_never_ran_would_bring"
+                ),
+            )
+            for case in ((1, False), (0, True))
+        ),
+    ],
+)
 def test_nothing_is_passed_that_a_flow_which_never_ran_would_bring(
     tmp_path: Path, at: int, is_paused: bool, reverse: bool
 ) -> None:

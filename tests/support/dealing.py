@@ -16,6 +16,7 @@ SPARK_FILES = {
     "tests/lake/test_both_engines.py": 0,
     "tests/lake/test_catalog_views.py": 1,
     "tests/lake/test_changes_of_rows.py": 0,
+    "tests/lake/test_lake_identity.py": 0,
     "tests/lake/test_library.py": 1,
     "tests/lake/test_map_store.py": 0,
     "tests/lake/test_path_tables.py": 1,

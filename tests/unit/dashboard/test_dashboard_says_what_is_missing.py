@@ -70,14 +70,27 @@ def with_group(directory: Path, *positions: dict[str, object], sampled: bool = T
     ("position", "state", "fails_over"),
     [
         ({}, "exact", "exactly"),
-        ({"reason": HELD_BACK}, "held back", "reads some records again"),
-        ({"reason": BEHIND_LOST}, "held back", "reads some records again"),
         ({"reason": f"{PAST_END} (it ends at 100)"}, "held back", "reads some records again"),
         ({"reason": trimmed_reason(7)}, "lacks records", "without some records"),
-        ({"reason": f"{HELD_BACK}; {trimmed_reason(7)}"}, "held back", "without some records"),
         ({"reason": NO_MIRROR, **NOWHERE}, "not there", "not at all"),
-        ({"reason": OVER}, "not there", "not at all"),
-        ({"reason": EXCLUDED, "source_position": None, **NOWHERE}, "not there", "not at all"),
+        *(
+            pytest.param(*case, marks=pytest.mark.wide("test_only_what_is_exact_is_called_so"))
+            for case in (
+                ({"reason": HELD_BACK}, "held back", "reads some records again"),
+                ({"reason": BEHIND_LOST}, "held back", "reads some records again"),
+                (
+                    {"reason": f"{HELD_BACK}; {trimmed_reason(7)}"},
+                    "held back",
+                    "without some records",
+                ),
+                ({"reason": OVER}, "not there", "not at all"),
+                (
+                    {"reason": EXCLUDED, "source_position": None, **NOWHERE},
+                    "not there",
+                    "not at all",
+                ),
+            )
+        ),
     ],
 )
 def test_only_what_is_exact_is_called_so(
@@ -125,14 +138,28 @@ BACK = other_log("source_rewound", first=50)
     ("incident", "resolution", "is_another"),
     [
         (AGAIN, None, True),
-        (AGAIN, "stop", True),
         (AGAIN, "new-generation", False),
         (BACK, None, True),
-        (BACK, "stop", True),
-        (BACK, "new-generation", False),
         (other_log("source_rewound", first=90), None, False),
-        (other_log("source_rewound", first=50, partition=1), None, False),
-        (other_log("topic_recreated", first=0, flow="lab->west", partition=None), None, False),
+        *(
+            pytest.param(
+                *case,
+                marks=pytest.mark.wide(
+                    "test_a_position_that_is_not_of_the_log_that_was_mirrored_is_not_called_exact"
+                ),
+            )
+            for case in (
+                (AGAIN, "stop", True),
+                (BACK, "stop", True),
+                (BACK, "new-generation", False),
+                (other_log("source_rewound", first=50, partition=1), None, False),
+                (
+                    other_log("topic_recreated", first=0, flow="lab->west", partition=None),
+                    None,
+                    False,
+                ),
+            )
+        ),
     ],
 )
 def test_a_position_that_is_not_of_the_log_that_was_mirrored_is_not_called_exact(

@@ -87,16 +87,23 @@ DECIDED = {"resolved_at": ago(200), "resolution": "new-generation"}
     ("incident", "first"),
     [
         (AGAIN, 0),
-        ({**AGAIN, **STOPPED}, 0),
-        ({**AGAIN, "flow": "east->north"}, 0),
         ({**AGAIN, **DECIDED}, None),
-        ({**AGAIN, "flow": "north->west"}, None),
         ({**AGAIN, "topic": "payments"}, None),
         (BACK, 60),
-        ({**BACK, **STOPPED}, 60),
         ({**BACK, "first_offset": 70}, None),
-        ({**BACK, **DECIDED}, None),
-        ({**BACK, "partition": 1}, None),
+        *(
+            pytest.param(
+                *case, marks=pytest.mark.wide("test_of_a_log_that_took_the_place_of_the_staged_one")
+            )
+            for case in (
+                ({**AGAIN, **STOPPED}, 0),
+                ({**AGAIN, "flow": "east->north"}, 0),
+                ({**AGAIN, "flow": "north->west"}, None),
+                ({**BACK, **STOPPED}, 60),
+                ({**BACK, **DECIDED}, None),
+                ({**BACK, "partition": 1}, None),
+            )
+        ),
     ],
 )
 def test_of_a_log_that_took_the_place_of_the_staged_one(

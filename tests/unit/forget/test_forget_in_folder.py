@@ -242,7 +242,17 @@ def test_maintain_deletes_what_a_killed_call_had_noted(
 
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["done", "killed"])
-@pytest.mark.parametrize("noted", ['{"topic": "orders"}', "{}"], ids=["of the topic", "unreadable"])
+@pytest.mark.parametrize(
+    "noted",
+    [
+        pytest.param('{"topic": "orders"}', id="of the topic"),
+        pytest.param(
+            "{}",
+            id="unreadable",
+            marks=pytest.mark.wide("test_what_a_resend_may_need_that_begins_meanwhile_stays"),
+        ),
+    ],
+)
 def test_what_a_resend_may_need_that_begins_meanwhile_stays(
     file: Path, monkeypatch: pytest.MonkeyPatch, is_killed: bool, noted: str
 ) -> None:

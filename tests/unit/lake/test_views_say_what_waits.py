@@ -68,7 +68,18 @@ def test_a_topic_that_an_operator_stopped_is_so_until_it_is_made_again(
     assert [row["state"] for row in lake.ask_table("partition_status")] == [state]
 
 
-@pytest.mark.parametrize("decided", [{}, {"resolved_at": ago(5), "resolution": "stop"}])
+@pytest.mark.parametrize(
+    "decided",
+    [
+        {},
+        pytest.param(
+            {"resolved_at": ago(5), "resolution": "stop"},
+            marks=pytest.mark.wide(
+                "test_a_partition_is_stopped_by_what_waits_or_was_chosen_of_its_mirror_of_now"
+            ),
+        ),
+    ],
+)
 @pytest.mark.parametrize(
     ("mirror", "state"),
     [

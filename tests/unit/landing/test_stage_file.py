@@ -69,9 +69,9 @@ def test_the_file_has_the_columns_of_the_table_and_every_row_once(tmp_path: Path
 def test_what_a_batch_notes_of_ends_costs_next_to_nothing(tmp_path: Path) -> None:
     """Constant columns, whatever is said: a run of one code each."""
     sizes, noted = [], json.dumps([["t" * 200, number, 1, 2] for number in range(100)])
-    counts = ((("a", 0), 50_000), (("b", 1), 3))
+    counts = ((("a", 0), 20_000), (("b", 1), 3))
     read = [(key, rows(key[1], list(range(count)))) for key, count in counts]
-    for batch in (PART, Part("east", 1, 1, {}, {("a", 0): 50_000, ("b", 1): 9}, noted)):
+    for batch in (PART, Part("east", 1, 1, {}, {("a", 0): 20_000, ("b", 1): 9}, noted)):
         (file,) = added(tmp_path, batch, *read)
         sizes.append(file.size)
         found = pq.read_table(tmp_path / file.path, columns=["topic", "batch_end", "open_ends"])

@@ -181,7 +181,16 @@ def test_a_decision_about_several_mirrors_of_which_none_is_the_one_of_now_names_
 
 
 @pytest.mark.parametrize("how", ["taken", "parked", "decided"])
-@pytest.mark.parametrize("before", [BEFORE, OTHER_GENERATION])
+@pytest.mark.parametrize(
+    "before",
+    [
+        BEFORE,
+        pytest.param(
+            OTHER_GENERATION,
+            marks=pytest.mark.wide("test_what_was_stopped_of_another_mirror_stays_stopped"),
+        ),
+    ],
+)
 def test_what_was_stopped_of_another_mirror_stays_stopped(
     tmp_path: Path, how: str, before: LivingMirror
 ) -> None:
