@@ -24,6 +24,7 @@ from mirrorlake.verify.not_compared import (
     NO_ANSWER,
     NO_WORD,
     NOT_STAGED,
+    SILENT,
     NotCompared,
     PartitionFacts,
     maybe_not_staged,
@@ -62,6 +63,7 @@ def find_not_compared(
     stretches += [
         stretch for one in compared if not aside(one.topic) for stretch in _unseen(scope, one)
     ]
+    stretches += _silent(scope, [one for one in compared if not aside(one.topic)])
     flow = scope.flow
     rows = lake.ask("verify_waits", flow=flow.name, prefix=f"{flow.source}->")
     incidents = [row for row in rows if row["open"] or scope.is_of_mirror(row)]
@@ -107,6 +109,18 @@ def find_strangers(scope: FlowScope, index: StageIndex) -> list[dict[str, Any]]:
         }
         for place, row in sorted(rows.items())
         if row.offset < grown[place][2]
+    ]
+
+
+def _silent(scope: FlowScope, compared: Iterable[PartitionScope]) -> list[NotCompared]:
+    """Partitions whose leader at the target does not say where the log ends: what is proven of them
+    may be lost, and what came behind it is not compared."""
+    return [
+        NotCompared(
+            *one.key, one.generation, one.end, None, NO_ANSWER, detail=SILENT.format(*place)
+        )
+        for one in compared
+        if (place := (one.target_topic, one.partition)) not in scope.target.ends
     ]
 
 

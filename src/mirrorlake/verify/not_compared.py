@@ -22,6 +22,7 @@ BEYOND_MAP = (
     "the target does not know how far the flow is; what {}-{} has from its offset {} on is not "
     "compared"
 )
+SILENT = "no leader of {}-{} says what the target has"
 #: How many stretches of a partition are looked up, each in a round of its own.
 _LOOKED_UP = 16
 #: Incidents that do not hold records up.

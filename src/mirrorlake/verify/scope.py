@@ -86,7 +86,7 @@ class FlowScope:
         self.hidden = frozenset(topics - identities.keys() - missing)
         #: When the flow's known ranges were last compared; None: never.
         self.audited_at: datetime | None = None
-        self._audited = self._read_audits()
+        self._audited = self.target.less_lost(self._read_audits())
         self._left_out = LeftOut(flow, lake, mirrors, starts)
         self._left_out.lacks_by_right(self.target.noted, ends, self.rows)
 

@@ -1,6 +1,7 @@
 """What the target of a flow has, and how far it reports the flow to be."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from confluent_kafka import KafkaException
 
@@ -11,8 +12,10 @@ from mirrorlake.lake.other_logs import source_generations
 from mirrorlake.lake.targets import LivingMirror, noted_targets
 from mirrorlake.naming.policy import HEARTBEATS
 from mirrorlake.offsets.positions import MirroredPartition, TopicAndPartition, partitions_of
+from mirrorlake.run.target_losses import ends_below
 from mirrorlake.verify.in_flight import SampledEnd, TargetPosition, sampled_ends, target_positions
-from mirrorlake.verify.partition_scope import ExtentRow
+from mirrorlake.verify.partition_scope import Audited, ExtentRow
+from mirrorlake.verify.verdict import MISSING
 
 
 class TargetSide:
@@ -83,6 +86,24 @@ class TargetSide:
             ends["target_end"] = min(sampled.target_end, self.ends[place])
         return {**row, **{name: max(end, row[name]) for name, end in ends.items()}}
 
+    def less_lost(
+        self, audits: Mapping[MirroredPartition, Sequence[Audited]]
+    ) -> Mapping[MirroredPartition, Sequence[Audited]]:
+        """Earlier comparisons. Those of which the target's log has lost something since, by its
+        end, prove nothing any more. Silent leaders say nothing about that."""
+        read: dict[TopicAndPartition, int] = {}
+        for place, audited in audits.items():
+            log = place.target_topic, place.partition
+            ends = (one.target_last + 1 for one in audited if one.proven)
+            read[log] = max([read.get(log, 0), *ends])
+        target = self._deployment.connections.admin(self._flow.target)
+        below = {log: end for log, end in read.items() if self.ends.get(log, end) < end}
+        low = ends_below(lambda logs: target.end_offsets(logs, skip_silent=True), below)
+        return {
+            place: [_known(one, low.get((place.target_topic, place.partition))) for one in audited]
+            for place, audited in audits.items()
+        }
+
     def untouched(
         self, staged: Mapping[str, Collection[int]], rows: Iterable[ExtentRow]
     ) -> dict[TopicAndPartition, tuple[str, int, int]]:
@@ -125,3 +146,9 @@ class TargetSide:
 
     def _is_shared(self, target_topic: str) -> bool:
         return target_topic == HEARTBEATS or target_topic in self.shared
+
+
+def _known(audited: Audited, end: int | None) -> Audited:
+    """An earlier comparison, as it counts where the target's log ends now."""
+    is_lost = audited.proven and end is not None and end <= audited.target_last
+    return replace(audited, proven=False, verdict=MISSING) if is_lost else audited

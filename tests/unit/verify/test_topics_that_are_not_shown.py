@@ -53,6 +53,7 @@ def test_nothing_is_proven_of_a_topic_that_is_not_shown(
     scope.rows = []
     scope.floors, scope._source_ids = {}, {}
     scope.target = TargetSide(scope.flow, scope.deployment, scope.selected)
+    scope.target.ends = {("east.orders", 0): 10}
     scope._left_out = LeftOut(scope.flow, lake, {}, {})
     one = PartitionScope(
         *("orders", 0, generation, "east.orders", 0, 2, 10, 0, 10),
