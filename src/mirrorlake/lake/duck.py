@@ -56,9 +56,16 @@ class DuckLake(Reader):
     mends: ClassVar[bool] = True
 
     def __init__(
-        self, place: Place | Path, checkpoints: Path | None = None, memory: str | None = None
+        self,
+        place: Place | Path,
+        checkpoints: Path | None = None,
+        memory: str | None = None,
+        *,
+        whole: bool = False,
     ) -> None:
-        """With more than `memory`, such as 2GB, DuckDB goes to disk; None for its own limit."""
+        """With more than `memory`, such as 2GB, DuckDB goes to disk; None for its own limit. If the
+        lake is `whole`, all tables were made: one that is not there is gone, and not empty."""
+        self._whole = whole
         self._root = place_of(place)
         self.directory: Place | None = self._root
         self._checkpoints = checkpoints or own_folder(self._root)
@@ -260,8 +267,13 @@ class DuckLake(Reader):
             return self._snapshots.get(table)
 
     def _find(self, table: str) -> None:
-        """Open a table, if the lake has it."""
+        """Open a table, if the lake has it. Raises LakeError where it had it."""
         delta = self._if_there(table, lambda: self.opened(table))
+        if delta is None and self._whole:
+            raise LakeError(
+                f"table {table} of the lake at {self._root} is not there any more; mount the disk "
+                "that it is on, or put it back"
+            )
         if delta is None:
             self._absent.add(table)
         else:

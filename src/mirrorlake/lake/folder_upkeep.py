@@ -61,7 +61,7 @@ class FolderUpkeep:
             return Rewritten(0, 0)
         removed = 0
         for _ in range(_ATTEMPTS):
-            with closing(DuckLake(self._lake.root, memory=_MEMORY)) as duck:
+            with closing(DuckLake(self._lake.root, memory=_MEMORY, whole=True)) as duck:
                 removal = DuckRemoval(duck, sql_text("queries", query), frames, args)
                 attempt = _Attempt(self._log, duck.snapshot(self._table), removal)
             removed += attempt.removed

@@ -66,7 +66,7 @@ class PathLake(Lake):
     def reader(self) -> Reader:
         from mirrorlake.lake.duck import DuckLake  # DuckDB's import takes time, and not all need it
 
-        return DuckLake(self.root, self._checkpoints)
+        return DuckLake(self.root, self._checkpoints, whole=True)  # opening it made all tables
 
     def create(self, table: str, properties: Mapping[str, str]) -> None:
         try:

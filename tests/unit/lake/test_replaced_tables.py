@@ -150,3 +150,18 @@ def test_in_a_store_it_is_looked_after_a_while(
     with pytest.raises(LakeError, match="was deleted and made again"):
         tables.append(TABLE, row("lost"))
     assert log.newest() == 1
+
+
+def test_what_a_folder_that_is_away_holds_is_not_taken_for_nothing(tmp_path: Path) -> None:
+    """As on a disk that is not mounted for a moment: without its decisions a flow would go on with
+    what an operator has stopped."""
+    lake = opened(no_session, write_file(tmp_path))[0]
+    stopped = {"flow": "a->b", "kind": "target_refused", "at": datetime.now(timezone.utc)}
+    commit(lake, "incidents", [stopped])
+    assert len(lake.ask_table("incidents")) == 1
+    (tmp_path / "lake").rename(tmp_path / "away")
+    for table in ("incidents", "parked", "incidents"):  # of which one was not read before
+        with pytest.raises(LakeError, match=f"table {table} of the lake .* is not there any more"):
+            lake.ask_table(table)
+    (tmp_path / "away").rename(tmp_path / "lake")
+    assert len(lake.ask_table("incidents")) == 1 and lake.ask_table("parked") == []
