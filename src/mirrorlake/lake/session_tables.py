@@ -112,8 +112,12 @@ class SessionTables(Reader):
                     self._find(table)
             for view in VIEWS:
                 if view in named - self._views_made:
-                    self._views_made.add(view)
-                    self._make_view(view)
+                    self._views_made.add(view)  # before: its own text names it
+                    try:
+                        self._make_view(view)
+                    except BaseException:
+                        self._views_made.discard(view)  # else one of another version would stay
+                        raise
 
     def mark_known(self, tables: Iterable[str], views: Iterable[str]) -> None:
         """Mark tables and views that the session's catalog already has."""
