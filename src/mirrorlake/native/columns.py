@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from mirrorlake.native.exact import exact_names, readable
-from mirrorlake.native.library import Columns, Surveyed
+from mirrorlake.native.structures import Columns, Surveyed
 
 _HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 HEADERS = pa.list_(_HEADER)

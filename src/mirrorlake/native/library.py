@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import confluent_kafka
-import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import cimpl as _cimpl
+
+from mirrorlake.native import structures
 
 #: The oldest librdkafka with the interface that `records.c` declares.
 OLDEST = 0x02_00_00_FF
@@ -143,105 +144,6 @@ _BY_PLACE = (
     "topic_partition_get_leader_epoch",
 )
 
-#: A partition that is being read: `range` in records.c.
-_OF_RANGE = ("topic", "rkt", "partition", "next", "end", "log_end", "error")
-#: What `survey` counts of each range.
-COUNTED = ("count", "key_bytes", "value_bytes", "headers", "name_bytes", "header_bytes")
-_SUMS = [(name, _I64) for name in COUNTED]
-RANGE = np.dtype([(name, np.int64) for name in (*_OF_RANGE, *COUNTED)])
-#: Bytes of `cursor` in records.c, one for each range.
-CURSOR_BYTES = 6 * 8
-
-
-class Table(C.Structure):
-    """`table` in records.c: ranges, and the slot of each."""
-
-    _fields_ = [("ranges", _P), ("slots", _P), ("mask", _I64)]
-
-
-class Surveyed(C.Structure):
-    """`surveyed` in records.c: the counts of `survey` so far, within `most` of each column."""
-
-    _fields_ = [("most", _I64), *_SUMS, ("touched", _I64), ("error", _I64)]
-
-
-class Columns(C.Structure):
-    """`columns` in records.c: where records are copied to."""
-
-    _fields_ = [
-        *((name, _P) for name in ("partition", "offset", "timestamp", "timestamp_type")),
-        *(
-            (name, _P)
-            for name in ("key_ends", "value_ends", "header_ends", "name_ends", "header_value_ends")
-        ),
-        *((name, _P) for name in ("keys", "values", "names", "header_values")),
-        *((name, _P) for name in ("has_key", "has_value", "has_headers", "has_header_value")),
-        *((name, _I64) for name in ("keyless", "valueless", "headerless", "header_valueless")),
-    ]
-
-
-class Binary(C.Structure):
-    """`binary` in records.c: a column of bytes."""
-
-    _fields_ = [("ends", _P), ("data", _P), ("valid", _P), ("shift", _I64)]
-
-
-class OutgoingRows(C.Structure):
-    """`rows` in records.c: rows that are passed to a producer."""
-
-    _fields_ = [
-        ("count", _I64),
-        ("timestamp", _P),
-        ("key", Binary),
-        ("value", Binary),
-        ("header_ends", _P),
-        ("has_headers", _P),
-        ("headers_shift", _I64),
-        ("name", Binary),
-        ("header_value", Binary),
-        ("added_name", _S),
-        ("added_value", _S),
-        ("added_size", _I64),
-        ("removed_name", _S),
-    ]
-
-
-class Asked(C.Structure):
-    """`asked` in records.c: partitions, and the answers about them."""
-
-    _fields_ = [("topics", _P), ("partitions", _P), ("count", _I64), ("told", _P)]
-
-
-class PartitionStruct(C.Structure):
-    """librdkafka's `rd_kafka_topic_partition_t`, as rdkafka.h has it."""
-
-    _fields_ = [
-        ("topic", _S),
-        ("partition", _I32),
-        ("offset", _I64),
-        ("metadata", _P),
-        ("metadata_size", _SIZE),
-        ("opaque", _P),
-        ("error", C.c_int),
-        ("_private", _P),
-    ]
-
-
-class Message(C.Structure):
-    """librdkafka's `rd_kafka_message_t`, as rdkafka.h has it."""
-
-    _fields_ = [
-        ("err", C.c_int),
-        ("rkt", _P),
-        ("partition", _I32),
-        ("payload", _P),
-        ("len", _SIZE),
-        ("key", _P),
-        ("key_len", _SIZE),
-        ("offset", _I64),
-        ("private", _P),
-    ]
-
 
 class NativeUnavailable(Exception):
     """The native code cannot be used here; the text says why."""
@@ -294,16 +196,12 @@ class Library:
         measured = (_I64 * 18)()
         _function(self._loops, "sizes", None, (_P,))(measured)
         pointer = C.sizeof(_P)
-        known = [
-            RANGE.itemsize,
-            C.sizeof(Columns),
-            C.sizeof(Binary),
-            C.sizeof(OutgoingRows),
-            CURSOR_BYTES,
-        ]
-        known += [pointer * len(_BY_RECORD), 72, 72, C.sizeof(Table), C.sizeof(Surveyed)]
-        known += [pointer * len(_BY_CONFIG), 48, 32, 40, 24, C.sizeof(PartitionStruct)]
-        known += [pointer * len(_BY_PLACE), C.sizeof(Asked)]
+        of_rows = map(C.sizeof, (structures.Columns, structures.Binary, structures.OutgoingRows))
+        known = [structures.RANGE.itemsize, *of_rows, structures.CURSOR_BYTES]
+        of_reading = map(C.sizeof, (structures.Table, structures.Surveyed))
+        known += [pointer * len(_BY_RECORD), 72, 72, *of_reading]
+        known += [pointer * len(_BY_CONFIG), 48, 32, 40, 24, C.sizeof(structures.PartitionStruct)]
+        known += [pointer * len(_BY_PLACE), C.sizeof(structures.Asked)]
         if [*measured] != known:
             raise NativeUnavailable("the compiled records.c is of another version than library.py")
 
@@ -360,7 +258,7 @@ class Library:
         """A librdkafka list of partitions with offsets and their metadata; to be destroyed."""
         places = self.topic_partition_list_new(len(offsets))
         for (topic, partition), (offset, metadata) in offsets.items():
-            place = PartitionStruct.from_address(
+            place = structures.PartitionStruct.from_address(
                 self.topic_partition_list_add(places, topic.encode(), partition)
             )
             place.offset = offset

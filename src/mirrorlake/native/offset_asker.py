@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
-from mirrorlake.native.library import Asked, Library
+from mirrorlake.native.library import Library
+from mirrorlake.native.structures import Asked
 
 #: `RD_KAFKA_ADMIN_OP_LISTOFFSETS` in rdkafka.h.
 _LIST_OFFSETS = 21

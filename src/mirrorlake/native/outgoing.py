@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from mirrorlake.native.exact import headers_of, times_to_send
-from mirrorlake.native.library import PENDING, Binary, OutgoingRows
+from mirrorlake.native.library import PENDING
+from mirrorlake.native.structures import Binary, OutgoingRows
 
 #: The columns that are sent; files of the stage may lack the last two.
 SENT = ("timestamp", "key", "value", "headers", "timestamp_ms", "header_names")

@@ -5,7 +5,8 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from mirrorlake.native.library import CURSOR_BYTES, RANGE, Table, library
+from mirrorlake.native.library import library
+from mirrorlake.native.structures import CURSOR_BYTES, RANGE, Table
 
 Partition = tuple[str, int]
 #: The partition of a free row: of no message. librdkafka's -1 is for messages of a topic alone.

@@ -19,11 +19,12 @@ from confluent_kafka import KafkaError, KafkaException
 from mirrorlake.native import PATIENCE_SECONDS, columns
 from mirrorlake.native.columns import ColumnBuffers
 from mirrorlake.native.consumer_settings import SEND_SIZE, consumer_settings
-from mirrorlake.native.library import COUNTED, Surveyed, library
+from mirrorlake.native.library import library
 from mirrorlake.native.queued_consumer import QueuedConsumer
 from mirrorlake.native.range_table import FORGOTTEN, NOWHERE, UNKNOWN, Partition, RangeTable
 from mirrorlake.native.received import bytes_received
 from mirrorlake.native.silence import ClusterSilent, Complaints, Silence, no_record
+from mirrorlake.native.structures import COUNTED, Surveyed
 
 #: The most messages taken at a time, and how long to wait for them, ms.
 _MESSAGES, _WAIT_MS = 50_000, 25

@@ -14,19 +14,15 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake import native
 from mirrorlake.native.columns import MAX_SIZE
-from mirrorlake.native.library import (
+from mirrorlake.native.library import PRODUCER, REFUSED, Library, NativeUnavailable, library
+from mirrorlake.native.structures import (
     CURSOR_BYTES,
-    PRODUCER,
     RANGE,
-    REFUSED,
     Columns,
-    Library,
     Message,
-    NativeUnavailable,
     OutgoingRows,
     Surveyed,
     Table,
-    library,
 )
 
 logger = logging.getLogger(__name__)

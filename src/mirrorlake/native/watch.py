@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mirrorlake.native.library import Message, library
+from mirrorlake.native.library import library
 from mirrorlake.native.queued_consumer import QueuedConsumer
 from mirrorlake.native.range_table import Partition
+from mirrorlake.native.structures import Message
 
 #: How long a broker waits for a record until it answers that there is none, seconds. A newly
 #: watched partition is in the next fetch.

@@ -11,9 +11,10 @@ import pytest
 from confluent_kafka import KafkaException
 
 from mirrorlake.native.columns import MAX_SIZE
-from mirrorlake.native.library import Message, Surveyed, library
+from mirrorlake.native.library import library
 from mirrorlake.native.range_table import NOWHERE, RangeTable
 from mirrorlake.native.reader import NativeReader
+from mirrorlake.native.structures import Message, Surveyed
 from tests.support.growth import LINEAR, SAME, growth, steps
 
 NO_HEADERS, TOPIC = -156, 0x1000

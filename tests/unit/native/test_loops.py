@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from mirrorlake.native.columns import MAX_SIZE, ColumnBuffers
-from mirrorlake.native.library import CURSOR_BYTES, RANGE, Message, Surveyed, Table, library
+from mirrorlake.native.library import library
+from mirrorlake.native.structures import CURSOR_BYTES, RANGE, Message, Surveyed, Table
 
 DROPPED, LATER, BARE = -1, -2, 1 << 30
 EOF, BAD_MESSAGE, NO_HEADERS, DENIED = -191, -199, -156, 29

@@ -2,14 +2,16 @@
 
 import ctypes as C
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from mirrorlake.native import SWITCH, library, selfcheck
+from mirrorlake.native import SWITCH, library, selfcheck, structures
 from mirrorlake.native.library import Library
 
 look = selfcheck._fault.__wrapped__
+OTHER_SIZE = SimpleNamespace(**{**vars(structures), "CURSOR_BYTES": 8})
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +37,7 @@ def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
         ("file_name", lambda *_: "records-plan9-mips.so", "records-plan9-mips.so is not there"),
         ("file_name", lambda *_: "records.c", "records.c"),  # no library at all
         ("OLDEST", 0x7F_00_00_FF, "older than"),
-        ("CURSOR_BYTES", 8, "another version"),
+        ("structures", OTHER_SIZE, "another version"),
         ("_BY_RECORD", ("no_such_loop", *library._BY_RECORD[1:]), "rd_kafka_no_such_loop"),
         ("_BY_RECORD", library._BY_RECORD[1:], "another version"),
         (
