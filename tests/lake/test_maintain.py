@@ -23,7 +23,8 @@ from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.maintain import maintain
 from mirrorlake.lake.place import place_of
-from mirrorlake.lake.stage_index import StageFiles, _SparkStage, readable_by_files
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.stage_sources import SparkStage, readable_by_files
 from mirrorlake.lake.targets import note_targets
 from mirrorlake.lake.translate import translate
 from mirrorlake.offsets.generations import NotedTarget
@@ -268,7 +269,7 @@ def test_the_index_that_follows_commits_is_the_one_built_from_the_snapshot(
     assert offsets(lake, topic="orders") == list(range(5, 12))
     with follower.reading() as followed:
         assert followed.version > before + 1
-    by_file, by_spark = StageFiles(lake), _SparkStage(lake).build(StageIndex())
+    by_file, by_spark = StageFiles(lake), SparkStage(lake).build(StageIndex())
     with by_file.reading() as index:
         assert (
             index.ends("east")

@@ -114,7 +114,7 @@ def _with_generations(rows: pa.Table) -> pa.Table:
 
 def stated_ranges(ranges: Collection[Sequence[object]]) -> dict[str, object]:
     """The ranges of a file for its commit, each the fields of `StagedRange`, beside Delta's own
-    statistics: a reader of the log need not open the file (`lake/stage_index.py`)."""
+    statistics: a reader of the log need not open the file (`lake/stage_sources.py`)."""
     return {"ranges": list(ranges)} if 0 < len(ranges) <= _TOLD_RANGES else {}
 
 

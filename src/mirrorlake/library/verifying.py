@@ -7,7 +7,8 @@ from datetime import datetime, timezone
 
 from mirrorlake.errors import InputError
 from mirrorlake.lake.deployment import Deployment
-from mirrorlake.lake.stage_index import StageFiles, readable_by_files
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.stage_sources import readable_by_files
 from mirrorlake.library.answers import Rows
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.replicating import stopping

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from mirrorlake.errors import FilesUnreadable
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.small_batches import Demand, SmallBatches
-from mirrorlake.lake.stage_index import readable_by_files
+from mirrorlake.lake.stage_sources import readable_by_files
 from mirrorlake.produce.batch import PartitionPlan, shard_of
 from mirrorlake.produce.counted import Stretch
 from mirrorlake.produce.ports import BatchWay

@@ -13,7 +13,8 @@ from mirrorlake.lake.catalog_lake import CatalogLake
 from mirrorlake.lake.catalog_reader import CatalogReader
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.path_tables import PathTables
-from mirrorlake.lake.stage_index import StageFiles, _SparkStage
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.stage_sources import SparkStage
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.stage_index import StageIndex
 
@@ -104,8 +105,8 @@ def test_an_index_of_files_that_are_the_table_no_more_is_sparks_to_build(
         index.apply(found, set(index.paths()), 7)
         return index
 
-    monkeypatch.setattr(_SparkStage, "build", build)
-    monkeypatch.setattr(_SparkStage, "follow", lambda *_: None)
+    monkeypatch.setattr(SparkStage, "build", build)
+    monkeypatch.setattr(SparkStage, "follow", lambda *_: None)
     for _ in range(2):
         assert stage.ends("east") == {("t", 0): (0, 10)}
     assert built == [1] and not stage.is_its_files

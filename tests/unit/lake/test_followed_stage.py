@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 
-from mirrorlake.lake import stage, stage_index
-from mirrorlake.lake.stage_index import StageFiles, _SparkStage
+from mirrorlake.lake import stage, stage_sources
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.stage_sources import SparkStage
 from mirrorlake.offsets.partition_ranges import StagedRange
 
 TABLE = [("a", [StagedRange("east", "t", 0, 0, 0, 9, 10)])]
@@ -46,7 +47,7 @@ def test_what_is_staged_is_known_still_when_spark_fails_twice_in_a_row(answers: 
     all of it once more, and have nothing to produce."""
     lake: Any = SimpleNamespace(version_of=answers.version_of, directory=None)
     files = StageFiles(lake)
-    files._source = _SparkStage(lake)
+    files._source = SparkStage(lake)
     assert files.ends("east") == {("t", 0): (0, 10)}
     answers.version, answers.table = 4, None
     for _ in range(2):
@@ -69,10 +70,10 @@ def test_a_table_that_gets_deletion_vectors_later_is_no_longer_read_by_its_files
         asked.append(now[0])
         return features
 
-    monkeypatch.setattr(stage_index, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(stage_sources, "time", SimpleNamespace(monotonic=lambda: now[0]))
     lake: Any = SimpleNamespace(version_of=answers.version_of, directory=None, features=features_of)
     files = StageFiles(lake)
-    files._source = _SparkStage(lake)
+    files._source = SparkStage(lake)
     for now[0] in (100.0, 120.0, 161.0, 170.0):
         assert files.ends("east") and files.is_its_files
     features.add("deletionVectors")
