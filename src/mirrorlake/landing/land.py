@@ -26,7 +26,7 @@ from mirrorlake.landing.session_sink import SessionSink, stream_of
 from mirrorlake.landing.sinks import PathSink
 from mirrorlake.landing.source_comparison import LandingPlan
 from mirrorlake.landing.source_ends import SourceEnds
-from mirrorlake.offsets.positions import TopicAndPartition, offset_count, ranges_between
+from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count, ranges_between
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.spark.home import over_connect
 from mirrorlake.spark.session_start import SessionStart
@@ -79,7 +79,7 @@ class LandingQuery:
     @property
     def began(self) -> bool:
         """Whether it has completed a batch, or come to its end."""
-        if self.query is not None and self.covered():
+        if self.covered():
             return self.sink.failure is None  # `covered` lets the sink find its failure
         return not (self._goes_on() or self.exception())
 
@@ -92,7 +92,7 @@ class LandingQuery:
 
     def covered(self) -> dict[TopicAndPartition, int]:
         """How far each partition is covered, as the query itself reports."""
-        return dict({} if self.query is None else self.sink.covered())
+        return dict(self.sink.covered())
 
     def fenced(self) -> bool:
         """Whether another process has taken over, so that the query commits nothing any more."""
@@ -142,34 +142,25 @@ def start_landing(
     Raises ClusterUnreachable if, with `once`, the source does not report its ends.
     """
     job = _job(lake, plan, landing, client)
-    if not landing.small_batch_records:
-        later = None  # all is for Spark
+    ranges: Ranges = {}
     if once:
-        return _up_to_the_ends(lake, job, landing, checkpoint, later)
-    waiting = frozenset(key for key in plan.starts if is_heartbeats(key[0]))
-    job = replace(job, waiting=waiting, waiting_seconds=heartbeats_wait)
+        ends = SourceEnds(job.alias, job.client)
+        final = ends.all(job.starts)
+        job = replace(job, final=final, final_noted=ends.noted(final, final))
+        ranges = ranges_between(job.starts, final)
+        if not ranges:
+            return LandingQuery(SessionSink(lake, job), name=checkpoint.name)
+    else:
+        waiting = frozenset(key for key in plan.starts if is_heartbeats(key[0]))
+        job = replace(job, waiting=waiting, waiting_seconds=heartbeats_wait)
     sink = _path_sink(lake, job, application_of(checkpoint))
-    if later is not None and sink is not None:
-        return _land_by_driver(sink, job, landing, later, checkpoint)
-    return _stream(lake, job, landing, checkpoint)
-
-
-def _up_to_the_ends(
-    lake: Lake, job: LandJob, landing: Landing, checkpoint: Path, later: SessionStart | None
-) -> LandingQuery:
-    """Land up to the current end offsets."""
-    ends = SourceEnds(job.alias, job.client)
-    final = ends.all(job.starts)
-    job = replace(job, final=final, final_noted=ends.noted(final, final))
-    ranges = ranges_between(job.starts, final)
-    if not ranges:
-        return LandingQuery(SessionSink(lake, job), name=checkpoint.name)
-    sink = _path_sink(lake, job, application_of(checkpoint))
-    few = sink is not None and offset_count(ranges) <= job.max_records and sink.is_small(ranges)
-    if sink is not None and (few or later is not None):
-        # a query of Spark's would take seconds to begin
-        return _land_by_driver(sink, job, landing, later, checkpoint)
-    return _stream(lake, job, landing, checkpoint)
+    few = 0 < offset_count(ranges) <= job.max_records
+    waits = later is not None and landing.small_batch_records > 0
+    if sink is None or not (waits or (few and sink.is_small(ranges))):
+        return _stream(lake, job, landing, checkpoint)
+    make_folder(checkpoint)  # a query of Spark's would take seconds to begin
+    query = DriverQuery(sink, _paced(job, landing, TRIGGER_SECONDS), later)
+    return LandingQuery(sink, query, job.final, name=checkpoint.name)
 
 
 def land_again(
@@ -223,15 +214,6 @@ def _job(lake: Lake, plan: LandingPlan, landing: Landing, client: Settings) -> L
 def _path_sink(lake: Lake, job: LandJob, application: str) -> PathSink | None:
     """The sink of this process; None where the session commits."""
     return PathSink(lake, job, application) if isinstance(lake, PathLake) else None
-
-
-def _land_by_driver(
-    sink: PathSink, job: LandJob, landing: Landing, later: SessionStart | None, checkpoint: Path
-) -> LandingQuery:
-    """Let this process land, as long as there is little to land."""
-    make_folder(checkpoint)
-    query = DriverQuery(sink, _paced(job, landing, TRIGGER_SECONDS), later)
-    return LandingQuery(sink, query, job.final, name=checkpoint.name)
 
 
 def _stream(lake: Lake, job: LandJob, landing: Landing, checkpoint: Path) -> LandingQuery:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from mirrorlake.errors import MirrorlakeError, ReplicationError, SourceDataLost
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.event_log import EventLog
-from mirrorlake.lake.incidents import Incident
+from mirrorlake.lake.incidents import Incident, IncidentKey
 from mirrorlake.landing.gaps import Gap
 from mirrorlake.landing.planned import Planned
 from mirrorlake.landing.source_comparison import Loss
@@ -63,28 +63,29 @@ class LandingIncidents:
                 if selection.selects(topic)
             ),
         ]
+        error = self._report(incidents)
+        self._report_deleted(flows, ids.keys() - planned.topics.keys() - planned.denied.keys(), ids)
+        return waiting(self.alias, planned.open) if planned.open else error
+
+    def gaps(self, gaps: Sequence[Gap], flows: FlowSelections) -> MirrorlakeError | None:
+        """Report records that Spark left out of batches that it reported as done. Returns the error
+        that operators see, if a flow is concerned."""
+        return self._report(
+            [
+                Incident(flow, GAP, left_out(self.alias, gap))
+                for gap in gaps
+                for flow in _concerned(flows, gap.place.topic)
+            ]
+        )
+
+    def _report(self, incidents: Sequence[Incident]) -> MirrorlakeError | None:
+        """Log incidents and write them down; return the error of the first."""
         for incident in incidents[:_LOGGED]:
             logger.error("%s", incident.error)
         if len(incidents) > _LOGGED:
             logger.error(
                 "landing from cluster %s: %d incidents more", self.alias, len(incidents) - _LOGGED
             )
-        self._event_log.incidents.report(incidents)
-        self._report_deleted(flows, ids.keys() - planned.topics.keys() - planned.denied.keys(), ids)
-        if planned.open:
-            return waiting(self.alias, planned.open)
-        return incidents[0].error if incidents else None
-
-    def gaps(self, gaps: Sequence[Gap], flows: FlowSelections) -> MirrorlakeError | None:
-        """Report records that Spark left out of batches that it reported as done. Returns the error
-        that operators see, if a flow is concerned."""
-        incidents = [
-            Incident(flow, GAP, left_out(self.alias, gap))
-            for gap in gaps
-            for flow in _concerned(flows, gap.place.topic)
-        ]
-        for incident in incidents[:_LOGGED]:
-            logger.error("%s", incident.error)
         self._event_log.incidents.report(incidents)
         return incidents[0].error if incidents else None
 
@@ -94,23 +95,20 @@ class LandingIncidents:
 
     def succeeded(self, flows: Collection[str], planned: Planned) -> None:
         """Close what is over, now that a query has read what was planned."""
-        refused_now = _refused(planned)
-        self._event_log.incidents.close(
-            lambda key: (
-                key.flow in flows
-                and (
-                    key.kind == FAILED
-                    or key.kind == REFUSED
-                    and (
-                        key.topic not in planned.topics.keys() | planned.denied.keys()
-                        or key.partition is None
-                        and key.topic not in planned.denied
-                        and (key.topic, None) not in refused_now
-                        or (key.topic, key.partition) in planned.plan.starts
-                    )
-                )
+        seen, refused_now = planned.topics.keys() | planned.denied.keys(), _refused(planned)
+
+        def is_over(key: IncidentKey) -> bool:
+            if key.flow not in flows or key.kind not in (FAILED, REFUSED):
+                return False
+            whole = key.partition is None and key.topic not in planned.denied
+            return (
+                key.kind == FAILED
+                or key.topic not in seen
+                or (whole and (key.topic, None) not in refused_now)
+                or (key.topic, key.partition) in planned.plan.starts
             )
-        )
+
+        self._event_log.incidents.close(is_over)
 
     def _report_deleted(
         self, flows: FlowSelections, gone: Collection[str], ids: Mapping[str, str]

@@ -8,8 +8,7 @@ way and however often it is tried. Elsewhere the session commits (`landing/sessi
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,20 +92,6 @@ class DriverLog:
             log.close()
 
 
-@contextmanager
-def _as_exceptions() -> Iterator[None]:
-    """Raise ReplicationError if a library fails with something that is no Exception, such as a
-    panic in Rust: py4j hands no such error back, and Spark would wait for an answer for ever."""
-    try:
-        yield
-    except Exception:
-        raise
-    except BaseException as error:
-        raise ReplicationError(
-            f"a batch could not be landed, since a library failed in itself: {cause_of(error)}"
-        ) from error
-
-
 class PathSink:
     """Commits what a job reads by delta-rs, as `application`. A `failure` ends the query."""
 
@@ -134,9 +119,18 @@ class PathSink:
 
         def take(frame: "DataFrame", batch: int) -> None:
             end, noted = read_document(planned_end(checkpoint, batch))
-            with silence_in_words(self._job.alias, self._job.client), _as_exceptions():
-                ranges = ranges_between(self._reached or self._job.starts, end)
-                self.take(ranges, end, noted, batch, frame.sparkSession)
+            try:
+                with silence_in_words(self._job.alias, self._job.client):
+                    ranges = ranges_between(self._reached or self._job.starts, end)
+                    self.take(ranges, end, noted, batch, frame.sparkSession)
+            except Exception:
+                raise
+            except BaseException as error:
+                # Such as a panic in Rust: py4j hands none back, and Spark would wait for ever.
+                raise ReplicationError(
+                    "a batch could not be landed, since a library failed in itself: "
+                    f"{cause_of(error)}"
+                ) from error
 
         return writer.foreachBatch(take).start()
 

@@ -291,19 +291,7 @@ class LandingWorker:
                 if not self._once:  # a run with `once` counts all its tries
                     self.thread.succeeded()
             if not active:
-                # first: whatever else ended the query, to begin again would be to take over
-                self._check_owner(query)
-                error = query.exception()
-                if error is None and query.ended:
-                    return True
-                if query.outgrown:
-                    return False
-                if error is None:
-                    self._broken.begin_anew("its query was stopped by others")
-                elif error is not query.sink.failure:  # which `_land` raises
-                    self.covered()
-                    self._broken.failed(error, planned, self._planner, self._covered)
-                return False
+                return self._is_over(query, planned)
             if self._changed.is_set() or (not self._once and client.renewed()):
                 return False
             if time.monotonic() - checked_at >= COMPARE_SECONDS and not self._once:
@@ -316,6 +304,23 @@ class LandingWorker:
                     self._check_owner(query)
                     return False
         return True
+
+    def _is_over(self, query: LandingQuery, planned: Planned) -> bool:
+        """Whether a query that has ended came to its end; else another one is to begin. Raises what
+        no other query helps against."""
+        # first: whatever else ended the query, to begin again would be to take over
+        self._check_owner(query)
+        error = query.exception()
+        if error is None and query.ended:
+            return True
+        if query.outgrown:
+            return False
+        if error is None:
+            self._broken.begin_anew("its query was stopped by others")
+        elif error is not query.sink.failure:  # which `_land` raises
+            self.covered()
+            self._broken.failed(error, planned, self._planner, self._covered)
+        return False
 
     def _note_covered(self, is_over: bool = False) -> None:
         """Write down how far this process has come, if others run flows that read from here."""
