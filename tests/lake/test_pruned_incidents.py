@@ -14,7 +14,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.targets import LivingMirror, target_decisions
 from mirrorlake.landing.generations import decisions_of
-from mirrorlake.run.resolve import CHOICES, choices_of
+from mirrorlake.run.choices import CHOICES, choices_of
 from tests.support.lake_rows import FLOW, ago, append, now_of
 
 DAY = 86_400

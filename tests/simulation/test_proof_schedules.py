@@ -13,7 +13,8 @@ import pytest
 from mirrorlake.errors import InputError
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.translate import translate_all
-from mirrorlake.run.resolve import CHOICES, Wanted, resolve
+from mirrorlake.run.choices import CHOICES
+from mirrorlake.run.resolve import Wanted, resolve
 from mirrorlake.verify.plan import Choice
 from tests.simulation.proven import MadeLog, Mirrored, ProvenWorld
 from tests.support.lake_rows import FLOW

@@ -17,9 +17,9 @@ from mirrorlake import errors
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.landing.source_comparison import LossKind
 from mirrorlake.run.attention import no_decision
+from mirrorlake.run.choices import CHOICES
 from mirrorlake.run.control_incidents import kind_of
 from mirrorlake.run.control_loop import TURN
-from mirrorlake.run.resolve import CHOICES
 from tests.support.syntax import syntax_of
 
 ROOT = Path(__file__).parents[2]

@@ -13,6 +13,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
 from mirrorlake.errors import ClusterUnusable, MirrorlakeError, ReplicationError
 from mirrorlake.kafka.client_settings import Settings
+from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.lake.decisions import Decided
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lease import AnyLease, taken_over
@@ -194,56 +195,60 @@ class FlowWorker:
             is_heartbeats=known_heartbeats(self._lake, self.flow.name),
             on_part=partial(self._report_batch, self.flow.name),
         )
-        reported = False
         try:
             self._stopped.stop_before_holes(producer, self._stage, decided)
             if self._stopped.stop_where_lost(producer, self._target_ends, decided):
                 self._losses += 1
                 return False
-            while True:
-                ended = self._landing.thread.ended.is_set()
-                wanted = self._snapshots.wanted
-                if not self._lease.held:
-                    raise taken_over(work_of_flow(self.flow.name), self._lease)
-                # Before the poll: what was landed by then is produced once the poll finds nothing.
-                # Generations first: offsets covered in an older one must not count for a newer one.
-                generations = self._landing.generations()
-                covered = self._landing.covered() if wanted or ended else {}
-                known = self._lake.known_version("records")
-                try:
-                    report = producer.step()
-                except (TopicsUnmade, RecordsDeleted):
-                    return False
-                if report is not None:
-                    self._failures.batch_done()
-                    self._report_batch(self.flow.name, report)
-                if producer.has_mapped:
-                    # else a batch whose map rows cannot be written would be retried for ever
-                    self.thread.succeeded()
-                if not reported:
-                    # any completed poll counts, even one with nothing to produce
-                    self._event_log.incidents.close_kinds([self.flow.name], TRANSIENT_KINDS)
-                    reported = True
-                if report is None:
-                    self.targets.caught_up()
-                last = self.thread.stopping.is_set() or (ended and report is None)
-                if wanted or last:
-                    self._snapshots.take(
-                        snapshot_of(
-                            producer, covered, report is None, generations, self._written_to
-                        )
-                    )
-                if last:
-                    if ended:
-                        self._stopped.report_behind(list(producer.spec.whole.values()))
-                    producer.drain()
-                    return True
-                if self._again.is_set() or any(client.renewed() for client in clients):
-                    return False
-                if report is None:
-                    self._rest(known)
+            return self._poll(producer, clients)
         finally:
             producer.close()
+
+    def _poll(
+        self, producer: FlowProducer, clients: Sequence[LiveSettings[str | int | bool]]
+    ) -> bool:
+        """Produce batch after batch. Returns True at the end, False to begin again."""
+        reported = False
+        while True:
+            ended = self._landing.thread.ended.is_set()
+            wanted = self._snapshots.wanted
+            if not self._lease.held:
+                raise taken_over(work_of_flow(self.flow.name), self._lease)
+            # Before the poll: what was landed by then is produced once the poll finds nothing.
+            # Generations first: offsets covered in an older one must not count for a newer one.
+            generations = self._landing.generations()
+            covered = self._landing.covered() if wanted or ended else {}
+            known = self._lake.known_version("records")
+            try:
+                report = producer.step()
+            except (TopicsUnmade, RecordsDeleted):
+                return False
+            if report is not None:
+                self._failures.batch_done()
+                self._report_batch(self.flow.name, report)
+            if producer.has_mapped:
+                # else a batch whose map rows cannot be written would be retried for ever
+                self.thread.succeeded()
+            if not reported:
+                # any completed poll counts, even one with nothing to produce
+                self._event_log.incidents.close_kinds([self.flow.name], TRANSIENT_KINDS)
+                reported = True
+            if report is None:
+                self.targets.caught_up()
+            last = self.thread.stopping.is_set() or (ended and report is None)
+            if wanted or last:
+                self._snapshots.take(
+                    snapshot_of(producer, covered, report is None, generations, self._written_to)
+                )
+            if last:
+                if ended:
+                    self._stopped.report_behind(list(producer.spec.whole.values()))
+                producer.drain()
+                return True
+            if self._again.is_set() or any(client.renewed() for client in clients):
+                return False
+            if report is None:
+                self._rest(known)
 
     def _rest(self, known: int | None) -> None:
         """Wait until it is time to look for commits of other processes, until this process has

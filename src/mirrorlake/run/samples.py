@@ -1,28 +1,23 @@
 """Samples of each partition's positions in a flow: rows of `positions`, only those that differ."""
 
 import math
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics
-from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.rising_times import time_of_sample
 from mirrorlake.lake.samples import newest_samples
 from mirrorlake.landing.source_comparison import CurrentGenerations
-from mirrorlake.offsets.known_offsets import SPREAD_FROM, KnownOffsets, spread
 from mirrorlake.offsets.lag import Held, LagHistory, OpenTransactions, Stalls
-from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition, partitions_of
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.samples import SampleLog
+from mirrorlake.run.log_offsets import LogOffsets
 from mirrorlake.run.snapshot import Snapshot
 from mirrorlake.run.standing_rows import SampleRow, SampleValues, Seen, StandingRows, keep_known
-
-#: Seconds between two requests for all ends, if they are more than SPREAD_FROM.
-_ALL_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -66,9 +61,7 @@ class Sampler:
         self._open = OpenTransactions()
         quiet = deployment.connections.topology.quiet_seconds(flow.name)
         self._stalls = Stalls(math.inf if once else quiet)
-        self._starts, self._marks, self._ends = KnownOffsets(), KnownOffsets(), KnownOffsets()
-        #: The source's last stable offsets at the last sample.
-        self._stable: dict[PartitionGeneration, int] = {}
+        self._logs = LogOffsets(flow, deployment.connections, targets)
         #: Partitions with lag at the last sample, and those that moved before it.
         self._lagging: set[TopicAndPartition] = set()
         self._moved: Set[TopicAndPartition] = frozenset()
@@ -89,27 +82,16 @@ class Sampler:
         is gone, it gets a single row that says so.
         """
         # before the poll, whose snapshot then covers all that the flow wrote below these ends
-        keys, names, target = self._target_ends()
+        before = self._before
+        generations = {} if before is None else before.target_generations
+        keys, names, target = self._logs.at_target(self._lagging | self._moved, generations)
         self._look_for_losses(names, target)
-        before, snapshot = self._before, poll()
-        self._before = snapshot
+        self._before = snapshot = poll()
         if snapshot is None:
             return None
         self._moved = snapshot.moved_since(before)
-        source = self._connections.admin(self.flow.source)
         places = self._places_of(keys, snapshot.generations)
-        clock = time.monotonic()
-        starts = self._starts.of(
-            clock, places, lambda keys: source.start_offsets(keys, skip_silent=True), self._lagging
-        )
-        marks = self._marks.of(
-            clock,
-            places,
-            lambda keys: source.end_offsets(keys, committed=False, skip_silent=True),
-            self._lagging | self._moved,
-            _every(len(places)),
-        )
-        ends = self._stable_ends(places, marks)
+        starts, marks, ends = self._logs.at_source(places, self._lagging, self._moved)
         now = datetime.now(timezone.utc)
         log = self._log = self._log or self._seeded()
         stamp = time_of_sample(now, self._newest)
@@ -158,23 +140,7 @@ class Sampler:
 
     def ask_for_all(self) -> None:
         """Let the next sample ask for the ends of all partitions, however many they are."""
-        self._marks.forget()
-        self._ends.forget()
-
-    def _stable_ends(
-        self,
-        places: Mapping[TopicAndPartition, PartitionGeneration],
-        marks: Mapping[TopicAndPartition, int],
-    ) -> dict[TopicAndPartition, int]:
-        """The source's last stable offsets; `marks` are its logs' ends. One neither goes back nor
-        passes the end: where it equalled this end at the last sample it still does, unasked."""
-        still = {key: end for key, end in marks.items() if self._stable.get(places[key]) == end}
-        source = self._connections.admin(self.flow.source)
-        moved = source.end_offsets(places.keys() - still.keys(), skip_silent=True)
-        ends = {key: still.get(key, moved.get(key)) for key in places}
-        known = {key: end for key, end in ends.items() if end is not None}
-        self._stable = {places[key]: end for key, end in known.items()}
-        return known
+        self._logs.ask_for_all()
 
     def _look_for_losses(
         self, names: Mapping[str, str], ends: Mapping[TopicAndPartition, int]
@@ -267,38 +233,6 @@ class Sampler:
             self._history.observe(place, at, reached, row["source_end"])
             self._stalls.observe(place, at, row["produced_end"], 0)
 
-    def _target_ends(
-        self,
-    ) -> tuple[Sequence[TopicAndPartition], Mapping[str, str], Mapping[TopicAndPartition, int]]:
-        """The flow's partitions, the names of their topics at the target, and the end offsets there
-        of those that exist."""
-        source = self._connections.admin(self.flow.source)
-        target = self._connections.admin(self.flow.target)
-        selects, topics = self._targets.selection.selects, source.topics().items()
-        counts = {name: info.partitions for name, info in topics if selects(name)}
-        keys = partitions_of(counts)
-        names = {name: self._targets.remote_topic(name) or "" for name in counts}
-        there = target.topics()
-        remote = [
-            (names[t], p) for t, p in keys if names[t] in there and p < there[names[t]].partitions
-        ]
-        return keys, names, self._ends_of(remote, target, names)
-
-    def _ends_of(
-        self, mirrors: Sequence[TopicAndPartition], target: ClusterAdmin, names: Mapping[str, str]
-    ) -> Mapping[TopicAndPartition, int]:
-        """The ends of some target partitions. Of many partitions, only those that moved are asked
-        for, and all now and then: what another program writes there shows that much later."""
-        generations = {} if self._before is None else self._before.target_generations
-        moving = {(names.get(topic, ""), at) for topic, at in self._lagging | self._moved}
-        return self._ends.of(
-            time.monotonic(),
-            {(name, at): (name, at, generations.get(name)) for name, at in mirrors},
-            lambda keys: target.end_offsets(keys, skip_silent=True),
-            moving,
-            _every(len(mirrors)),
-        )
-
     def _row(self, key: TopicAndPartition, seen: Seen, stamp: datetime) -> SampleRow:
         snapshot, name = seen.snapshot, seen.names[key[0]]
         target_end = seen.target.get((name, key[1]))
@@ -370,11 +304,6 @@ def _with(
     gone = [key for key in some if key not in fresh and key in rows]
     rows = {**rows, **fresh}
     return {key: row for key, row in rows.items() if key not in gone} if gone else rows
-
-
-def _every(logs: int) -> float:
-    """Seconds between two requests for the ends of all logs, if they are so many."""
-    return 0.0 if logs <= SPREAD_FROM else spread(_ALL_SECONDS, logs)
 
 
 def _time_of(seconds: float | None) -> datetime | None:

@@ -26,7 +26,7 @@ from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.report import Progress, result_of
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob
-from mirrorlake.run.stopped_partitions import holes_before
+from mirrorlake.run.stage_holes import holes_before
 from mirrorlake.spark.tasks import Done
 from tests.support.lake_rows import FLOW, commit, no_session, opened, staged, write_file
 

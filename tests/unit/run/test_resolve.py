@@ -8,7 +8,8 @@ import pytest
 from mirrorlake.control.acl_reports import LEFT
 from mirrorlake.lake.reader import Reader
 from mirrorlake.run.attention import no_decision
-from mirrorlake.run.resolve import CHOICES, Wanted, choices_of, open_incidents
+from mirrorlake.run.choices import CHOICES, choices_of
+from mirrorlake.run.resolve import Wanted, open_incidents
 
 REMADE = {"flow": "east->west", "kind": "topic_recreated", "topic": "orders", "partition": None}
 REFUSED = {"flow": "east->west", "kind": "target_refused", "topic": "orders", "partition": 2}

@@ -13,7 +13,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.transactions import OpenTransaction
 from mirrorlake.offsets import known_offsets
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.run import samples
+from mirrorlake.run import log_offsets, samples
 from mirrorlake.testing import MemoryCluster, MemoryLake
 from tests.support.lake_rows import append, no_session, opened, sample, write_file
 from tests.support.sampling import Rows, Setting
@@ -72,7 +72,7 @@ def test_of_many_partitions_those_that_move_are_asked_for_and_all_now_and_then(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A sample says of the others what they were, and the last one of a run asks for all."""
-    monkeypatch.setattr(samples, "SPREAD_FROM", 10)
+    monkeypatch.setattr(log_offsets, "SPREAD_FROM", 10)
     monkeypatch.setattr(known_offsets, "SPREAD_FROM", 10)
     source = MemoryCluster("east", {"orders": [5] * 40})
     target = MemoryCluster("west", {"east.orders": [5] * 40})

@@ -12,7 +12,7 @@ import pytest
 from mirrorlake.errors import LakeError
 from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, TopicGeneration
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.run import samples
+from mirrorlake.run import log_offsets, samples
 from mirrorlake.run.snapshot import Snapshot
 from mirrorlake.run.standing_rows import StandingRows
 from mirrorlake.testing import MemoryCluster, MemoryLake
@@ -133,7 +133,7 @@ def test_few_rows_say_what_all_would(seed: int, monkeypatch: pytest.MonkeyPatch)
     """Whatever comes about between samples, also where one fails, or a clock goes back."""
     chance = random.Random(seed)
     scene, now, made = Scene(chance), [1_000.0], list[int]()
-    monkeypatch.setattr(samples, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(log_offsets, "time", SimpleNamespace(monotonic=lambda: now[0]))
     read = classmethod(lambda cls, tz: _BEGAN + timedelta(seconds=now[0]))
     monkeypatch.setattr(samples, "datetime", type("Clock", (datetime,), {"now": read}))
     for _ in range(SAMPLES):
