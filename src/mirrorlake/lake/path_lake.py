@@ -126,10 +126,9 @@ class PathLake(Lake):
 
     def _open_session(self) -> "SparkSession":
         spark = super()._open_session()
-        if self.in_store:  # Spark reads none of its tables
-            spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.schema}")
-            return spark
-        spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.schema} LOCATION '{quoted(self.root)}'")
+        # of a store Spark reads no tables
+        location = "" if self.in_store else f" LOCATION '{quoted(self.root)}'"
+        spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.schema}{location}")
         return spark
 
     def table(self, table: str) -> "DataFrame":

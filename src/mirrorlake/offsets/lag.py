@@ -33,10 +33,6 @@ class LagHistory:
         last = (at - lag_seconds, end) if end == produced + 1 else (at, end)
         self._seen[key] = [*first, last]
 
-    def knows(self, key: PartitionGeneration) -> bool:
-        """Whether there was a sample of this partition."""
-        return key in self._seen
-
     def keep(self, keys: Collection[PartitionGeneration]) -> None:
         """Forget all partitions but these."""
         self._seen = {key: points for key, points in self._seen.items() if key in keys}

@@ -55,6 +55,7 @@ class PythonProducer:
         self.begin_transaction = self._producer.begin_transaction
         self.abort_transaction = self._producer.abort_transaction
         self.flush, self.poll = self._producer.flush, self._producer.poll
+        self.produce = self._producer.produce
 
     def send_offsets_to_transaction(
         self, offsets: Mapping[TopicAndPartition, tuple[int, str]], group: str, seconds: float
@@ -85,18 +86,8 @@ class PythonProducer:
         removed: str | None,
     ) -> "list[PythonShipment]":
         return [
-            PythonShipment(
-                self,
-                self._producer,
-                topic=topic,
-                partition=partition,
-                rows=rows.slice(end - count, count),
-                added=added,
-                removed=removed,
-            )
-            for (topic, partition), count, end in zip(
-                places, counts, accumulate(counts), strict=True
-            )
+            PythonShipment(self, place, rows.slice(end - count, count), added, removed)
+            for place, count, end in zip(places, counts, accumulate(counts), strict=True)
         ]
 
     def refresh(self, topic: str | None, seconds: float) -> None:
@@ -112,15 +103,12 @@ class PythonShipment:
     def __init__(
         self,
         owner: PythonProducer,
-        producer: Producer,
-        topic: str,
-        partition: int,
+        place: TopicAndPartition,
         rows: pa.RecordBatch,
         added: tuple[str, bytes] | None,
         removed: str | None,
     ) -> None:
-        self._owner, self._topic = owner, topic
-        self._produce = producer.produce
+        self._owner, (self._topic, partition) = owner, place
         self._ask_each = owner.ask_each
         self._count = rows.num_rows
         #: Whether each row's acknowledgement is seen.
@@ -146,7 +134,7 @@ class PythonShipment:
         """Hand over rows not taken yet. Most of a worker's time goes here, so the loop is in C."""
         left = iter(self._values)
         try:
-            deque(map(self._produce, repeat(self._topic), left, *self._columns), maxlen=0)
+            deque(map(self._owner.produce, repeat(self._topic), left, *self._columns), maxlen=0)
         except (BufferError, KafkaException):
             at = len(self._values) - length_hint(left) - 1  # the record that was not taken
             self._values = self._values[at:]

@@ -85,7 +85,7 @@ def test_partitions_that_are_gone_are_forgotten() -> None:
     history = LagHistory()
     observed(history, (0, 0, 0), (10, 0, 5))
     history.keep(set())
-    assert not history.knows(KEY)
+    assert not history._seen
     assert history.observe(KEY, 1000, 0, 5) == 0
 
 

@@ -2,6 +2,7 @@
 acknowledgements."""
 
 import logging
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -59,8 +60,8 @@ def rows(count: int, headers: list[Any] | None = None) -> pa.RecordBatch:
 
 
 def shipment(taker: Any, batch: pa.RecordBatch, *headers: Any) -> PythonShipment:
-    owner: Any = type("Owner", (), {"ask_each": False})()
-    return PythonShipment(owner, taker, "t", 2, batch, *(headers or (None, None)))
+    owner: Any = SimpleNamespace(ask_each=False, produce=taker.produce)
+    return PythonShipment(owner, ("t", 2), batch, *(headers or (None, None)))
 
 
 @given(st.integers(1, 30), st.sets(st.integers(1, 40)))
