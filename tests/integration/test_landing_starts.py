@@ -67,6 +67,10 @@ def test_a_batch_whose_stream_died_behind_its_commit_is_staged_once_when_the_pla
     assert len(read_topic(clusters.west, f"east.{topic_name}")[0]) == 200
 
 
+@pytest.mark.wide(
+    "integration/test_laws_on_each_way.py::test_what_the_source_lost_stops_its_partition_and_is_told",
+    "simulation/test_simulation.py::test_no_schedule_breaks_a_law",
+)
 def test_what_appeared_and_was_trimmed_while_nobody_ran_lands_from_its_start(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
@@ -89,7 +93,9 @@ def test_what_appeared_and_was_trimmed_while_nobody_ran_lands_from_its_start(
     assert not incidents(run.lake)
 
 
-@pytest.mark.wide("test_what_appeared_and_was_trimmed_while_nobody_ran_lands_from_its_start")
+@pytest.mark.wide(
+    "integration/test_laws_on_each_way.py::test_what_the_source_lost_stops_its_partition_and_is_told"
+)
 def test_a_start_that_moves_on_behind_the_plan_is_planned_again(
     spark: SparkSession,
     clusters: ClusterPair,

@@ -68,7 +68,9 @@ def shares(topology: Path, code: int) -> list[tuple[str, int, float]]:
     return [(row["topic"], row["mapped_records"], row["proven_share"]) for row in rows]
 
 
-@pytest.mark.wide("test_a_mirror_that_nobody_mirrors_any_more_may_go")
+@pytest.mark.wide(
+    "unit/verify/test_targets.py::test_a_topic_that_is_gone_is_named_whether_or_not_it_had_records"
+)
 def test_a_mirror_that_is_gone_is_not_proven(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
@@ -100,7 +102,9 @@ def test_a_mirror_that_is_gone_is_not_proven(
     assert values(read_topic(clusters.west, f"east.{topic_name}")[0]) == texts("a", COUNT, 1)
 
 
-@pytest.mark.wide("test_a_mirror_that_nobody_mirrors_any_more_may_go")
+@pytest.mark.wide(
+    "unit/verify/test_targets.py::test_a_topic_that_is_gone_is_named_whether_or_not_it_had_records"
+)
 def test_what_waits_for_a_mirror_that_is_gone_is_not_passed_over(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
@@ -121,6 +125,9 @@ def test_what_waits_for_a_mirror_that_is_gone_is_not_passed_over(
     assert mirrorlake(topology, "verify")["proven"] == COUNT
 
 
+@pytest.mark.wide(
+    "unit/verify/test_targets.py::test_a_topic_that_is_gone_is_named_whether_or_not_it_had_records"
+)
 def test_a_mirror_that_nobody_mirrors_any_more_may_go(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

@@ -95,6 +95,7 @@ def test_views(duck: DuckLake, warehouse: WarehouseLake, view: str) -> None:
     assert ours.columns == theirs.columns and still(ours) == still(theirs)
 
 
+@pytest.mark.wide("lake/test_both_engines.py::test_translations")
 def test_positions_translate(duck: DuckLake, warehouse: WarehouseLake) -> None:
     assert translate_all(warehouse, FLOW, ASKED) == translate_all(duck, FLOW, ASKED) != {}
 

@@ -35,7 +35,17 @@ def topology(address: str = "127.0.0.1:1", security: dict[str, object] | None = 
     )
 
 
-@pytest.mark.parametrize(("kind", "said"), [(out_of_date, "expired"), (garbage, "cannot be used")])
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (out_of_date, "expired"),
+        pytest.param(
+            garbage,
+            "cannot be used",
+            marks=pytest.mark.wide("test_one_that_refuses_is_as_gone_as_one_that_is_silent"),
+        ),
+    ],
+)
 def test_one_that_refuses_is_as_gone_as_one_that_is_silent(
     kind: Callable[[Path], Callable[..., None]], said: str, tmp_path: Path
 ) -> None:
