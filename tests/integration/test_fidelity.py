@@ -241,6 +241,9 @@ def test_stage_keeps_timestamp_types(replicated: Replicated) -> None:
     assert types[name("times")] == [0]
 
 
+@pytest.mark.wide(
+    "test_arrives_as_it_was_sent", "integration/test_producer_lanes.py::test_what_is_staged_arrives"
+)
 def test_identity_names_and_at_least_once(
     spark: SparkSession,
     clusters: ClusterPair,

@@ -54,6 +54,9 @@ def test_a_lake_that_moves_after_a_kill_goes_on(
         assert_same(run.lake, clusters.east, clusters.west, {topic: f"east.{topic}"}, 2_500)
 
 
+@pytest.mark.wide(
+    "unit/lake/test_lake_alone.py::test_a_lake_that_is_read_refuses_what_writes_would_need"
+)
 @pytest.mark.parametrize("place", ["path", pytest.param("catalog", marks=pytest.mark.slow)])
 def test_who_opened_a_lake_to_read_it_does_not_produce(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, place: str
@@ -79,7 +82,9 @@ def test_who_opened_a_lake_to_read_it_does_not_produce(
     assert len(replicate_once(spark, topology).lake.ask_table("offset_map")) == PARTITIONS
 
 
-@pytest.mark.wide("test_who_opened_a_lake_to_read_it_does_not_produce")
+@pytest.mark.wide(
+    "unit/lake/test_lake_alone.py::test_a_lake_that_is_read_refuses_what_writes_would_need"
+)
 def test_a_lake_that_is_lost_is_not_begun_anew_in_silence(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path
 ) -> None:

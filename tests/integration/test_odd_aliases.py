@@ -28,6 +28,7 @@ def write_file(
     return path
 
 
+@pytest.mark.wide("unit/config/test_topology.py::test_an_alias_is_taken_where_nothing_is_ambiguous")
 def test_a_targets_alias_may_hold_spaces_and_dots(
     clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:
@@ -42,7 +43,7 @@ def test_a_targets_alias_may_hold_spaces_and_dots(
         assert mirrorlake(topology, "status")["healthy"]
 
 
-@pytest.mark.wide("test_a_targets_alias_may_hold_spaces_and_dots")
+@pytest.mark.wide("unit/config/test_topology.py::test_an_alias_is_taken_where_nothing_is_ambiguous")
 def test_of_flows_that_keep_names_a_sources_alias_may_hold_the_separator(
     clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:

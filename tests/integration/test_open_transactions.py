@@ -54,7 +54,9 @@ def hanging(scene: Scene) -> Iterator[Producer]:
     producer.abort_transaction(20)
 
 
-@pytest.mark.wide("test_a_failover_waits_for_transactions_that_end")
+@pytest.mark.wide(
+    "simulation/test_failover_schedules.py::test_no_schedule_moves_a_group_past_what_it_has_not_read"
+)
 def test_it_is_told_by_lag_by_an_alert_and_by_failover(
     scene: Scene, hanging: Producer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +99,9 @@ def hangs(scene: Scene) -> list[dict[str, object]]:
     return [row for row in status["alerts"] if row["alert"] == "hanging_transaction"]
 
 
+@pytest.mark.wide(
+    "simulation/test_failover_schedules.py::test_no_schedule_moves_a_group_past_what_it_has_not_read"
+)
 def test_a_failover_waits_for_transactions_that_end(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

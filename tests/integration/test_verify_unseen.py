@@ -303,18 +303,8 @@ def test_a_head_of_the_log_that_was_never_landed_is_listed(
         assert answer["differences"] == []
 
 
-@pytest.mark.parametrize(
-    "delivery",
-    [
-        "exactly_once",
-        pytest.param(
-            "at_least_once",
-            marks=pytest.mark.wide(
-                "unit/verify/test_what_lies_behind_the_map.py::test_it_is_named"
-            ),
-        ),
-    ],
-)
+@pytest.mark.wide("unit/verify/test_what_lies_behind_the_map.py::test_it_is_named")
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
 def test_what_lies_behind_the_map_where_no_position_says_whose_it_is(
     clusters: ClusterPair, topic_name: str, tmp_path: Path, delivery: str
 ) -> None:
