@@ -38,7 +38,7 @@ class Targets:
 @dataclass(frozen=True)
 class KnownLoss(InGeneration):
     """Source offsets from `first` on that a target has lost; `at` is when that was decided about,
-    or found where no decision was made."""
+    or found where no decision was made. No `target_topic`: an earlier version did not note it."""
 
     topic: str
     partition: int
@@ -46,11 +46,14 @@ class KnownLoss(InGeneration):
     target_generation: int
     first: int
     at: datetime
+    target_topic: str | None = None
 
     def is_in(self, range_: Range) -> bool:
         """Whether a range has some of them."""
         same = (self.place, self.target_generation) == (range_.place, range_.target_generation)
-        return same and self.first <= range_.last
+        return (
+            same and self.target_topic in (None, range_.target_topic) and self.first <= range_.last
+        )
 
 
 def losses_of(lake: Lake, flow: str) -> set[KnownLoss]:

@@ -75,3 +75,20 @@ def test_what_was_read_behind_a_time_alone(tmp_path: Path) -> None:
     for minutes, wanted in ((4, {place: first}), (5, {}), (6, {})):
         until_ms = int((BEGAN + timedelta(minutes=minutes)).timestamp() * 1_000)
         assert positions_since(lake.reader, "east", until_ms) == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "synced"), [(None, False), ("east.orders", False), ("orders", True)]
+)
+def test_a_position_is_behind_what_its_own_target_topic_has_lost(
+    tmp_path: Path, name: str | None, synced: bool
+) -> None:
+    """Not behind what one of an earlier policy lost. Where none is named, it may be any."""
+    lake = open_lake(_no_session, Location(path=str(tmp_path / "lake")), tmp_path)
+    checkpoint = {**row(WEST, 1, 10), "target_topic": "east.orders", "target_position": 10}
+    checkpoint |= {"target_generation": 0, "synced": True}
+    lake.append("checkpoints", rows_of("checkpoints", [checkpoint]))
+    lost = {"flow": WEST, "at": BEGAN, "kind": "target_lost", "topic": "orders", "partition": 0}
+    lost |= {"target_generation": 0, "target_offset": 5, "target_topic": name}
+    lake.append("incidents", rows_of("incidents", [lost]))
+    assert [one["synced"] for one in lake.ask_table("group_positions")] == [synced]

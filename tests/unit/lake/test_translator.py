@@ -44,8 +44,9 @@ def test_a_map_that_became_shorter_is_read_as_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sampled", [60, -3600], ids=["right", "ahead"])
 @pytest.mark.parametrize("is_decided", [False, True])
+@pytest.mark.parametrize("name", [None, "east.orders"])
 def test_what_a_sample_says_of_a_target_that_lost_records_since_is_not_exact(
-    tmp_path: Path, is_decided: bool, sampled: float
+    tmp_path: Path, name: str | None, is_decided: bool, sampled: float
 ) -> None:
     """Behind 1,000 records were markers, all of which went; then 600 to 999 came once more, and
     1,000 in the place of a marker, which the map has not got yet: a reader behind it has it. The
@@ -60,7 +61,9 @@ def test_what_a_sample_says_of_a_target_that_lost_records_since_is_not_exact(
     lost |= {"target_generation": 0, "first_offset": 600}
     if is_decided:
         lost |= {"resolved_at": ago(20), "resolution": "produce-again"}
-    append(lake, "incidents", [lost])
+    append(lake, "incidents", [{**lost, "target_topic": "copy.orders"}])
+    assert translate(lake.now, FLOW, "east.orders", 0, 1001, reverse=True).exact, "of another one"
+    append(lake, "incidents", [{**lost, "target_topic": name}])
     there = [translate(lake.now, FLOW, "east.orders", 0, at, reverse=True) for at in (1000, 1001)]
     assert [(one.offset, one.exact) for one in there] == [(1000, True), (1000, False)]
     if is_decided:

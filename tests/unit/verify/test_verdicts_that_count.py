@@ -111,8 +111,8 @@ def test_what_a_target_lost_is_not_proven_by_a_clock_that_was_ahead(tmp_path: Pa
     assert proven(lake) == 0
 
 
-def lost_from(offset: int) -> TargetLost:
-    """The target lost all records from an offset on, which is the same at both sides."""
+def lost_from(offset: int, name: str | None = None) -> TargetLost:
+    """A target topic lost all records from an offset on, which is the same at both sides."""
     return TargetLost(
         "planted",
         target_offset=offset,
@@ -122,7 +122,27 @@ def lost_from(offset: int) -> TargetLost:
         last_offset=COUNT - 1,
         generation=0,
         target_generation=0,
+        target_topic=name,
     )
+
+
+@pytest.mark.parametrize("name", [None, "east.orders", "orders"])
+def test_what_another_target_topic_lost_takes_no_proof_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str | None
+) -> None:
+    """One of an earlier policy. Where none is named, it may be any."""
+    lake = a_lake(tmp_path, datetime.now(timezone.utc) - timedelta(hours=1))
+    Incidents(lake).report([Incident(FLOW, "target_lost", lost_from(KEPT, name))])
+    assert proven(lake) == (COUNT if name == "orders" else KEPT)
+    key = IncidentKey(FLOW, "target_lost", "orders", 0)
+
+    def lose() -> None:
+        Incidents(lake).report([Incident(FLOW, "target_lost", lost_from(0, name))])
+
+    Incidents(lake).settle_all([key], PRODUCE_AGAIN)
+    monkeypatch.setattr(auditor, "time_behind", lambda _newest: AHEAD)
+    whole = Compared((COUNT,) * 3, ("a",) * 3, Verdict((), {}))
+    assert len(compare(lake, monkeypatch, whole, lose)) == (name != "orders")
 
 
 @pytest.mark.parametrize("is_decided", [False, True])

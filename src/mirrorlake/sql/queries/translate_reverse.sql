@@ -10,10 +10,18 @@
 -- Parameters: flow. One row per position asked. All goes through one pass, as in translate_forward.sql.
 WITH losses AS (
   SELECT topic, partition, coalesce(target_generation, 0) AS target_generation,
-         max(coalesce(resolved_at, TIMESTAMP '9999-12-31')) AS until
+         collect_list(struct(target_topic, coalesce(resolved_at, TIMESTAMP '9999-12-31') AS until)) AS losses
   FROM incidents
   WHERE flow = :flow AND kind = 'target_lost'
   GROUP BY topic, partition, coalesce(target_generation, 0)
+),
+sampled AS (
+  SELECT samples.*, array_max(transform(
+           filter(losses, loss -> coalesce(loss.target_topic, samples.target_topic) = samples.target_topic),
+           loss -> loss.until)) AS until
+  FROM {samples} AS samples
+    LEFT JOIN losses ON losses.topic = samples.topic AND losses.partition = samples.partition
+    AND losses.target_generation = coalesce(samples.target_generation, 0)
 ),
 steps AS (
   SELECT target_topic AS name, target_partition AS partition, target_last AS at, 0 AS asks,
@@ -24,14 +32,12 @@ steps AS (
   SELECT topic, partition, offset, 1, NULL, NULL, NULL
   FROM {asked}
   UNION ALL
-  SELECT samples.target_topic, samples.partition, NULL, 0, NULL,
+  SELECT target_topic, partition, NULL, 0, NULL,
          struct(sampled_at, IF(until IS NULL OR sampled_at > until AND sampled_at < current_timestamp() + INTERVAL 5 MINUTES,
                                target_passed_end, NULL) AS target_passed_end,
-                mapped_end, produced_end, samples.topic, coalesce(samples.target_generation, 0) AS target_generation, generation),
+                mapped_end, produced_end, topic, coalesce(target_generation, 0) AS target_generation, generation),
          NULL
-  FROM {samples} AS samples
-    LEFT JOIN losses ON losses.topic = samples.topic AND losses.partition = samples.partition
-    AND losses.target_generation = coalesce(samples.target_generation, 0)
+  FROM sampled
   UNION ALL
   SELECT target_topic, NULL, NULL, 0, NULL, NULL, struct(started_at, topic, target_generation, partitions, lives)
   FROM living_targets

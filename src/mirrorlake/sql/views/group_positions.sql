@@ -9,7 +9,7 @@ WITH ranked AS (
 ),
 lost AS (
   SELECT flow, topic, partition, coalesce(target_generation, 0) AS of_generation,
-         collect_list(struct(target_offset, resolved_at)) AS losses
+         collect_list(struct(target_topic, target_offset, resolved_at)) AS losses
   FROM incidents
   WHERE kind = 'target_lost' AND target_offset IS NOT NULL
   GROUP BY flow, topic, partition, coalesce(target_generation, 0)
@@ -38,7 +38,8 @@ went_back AS (
 kept AS (
   SELECT ranked.*, target.flow IS NULL
            OR target.lives AND target.target_generation = coalesce(ranked.target_generation, 0) AS is_living,
-         coalesce(exists(losses, loss -> loss.target_offset < ranked.target_position
+         coalesce(exists(losses, loss -> coalesce(loss.target_topic, ranked.target_topic) = ranked.target_topic
+                                   AND loss.target_offset < ranked.target_position
                                    AND coalesce(loss.resolved_at >= ranked.checkpointed_at, true)), false)
            AND coalesce(ranked.reason <> 'the group has no position there any more', true) AS is_behind_lost,
          CASE WHEN made_again.topic IS NOT NULL

@@ -8,12 +8,13 @@
 CREATE OR REPLACE VIEW proofs AS
 WITH lost AS (
   SELECT flow, topic, partition, coalesce(generation, 0) AS of_generation,
-         coalesce(target_generation, 0) AS of_target_generation, first_offset, resolved_at
+         coalesce(target_generation, 0) AS of_target_generation, target_topic, first_offset, resolved_at
   FROM incidents
   WHERE kind = 'target_lost' AND first_offset IS NOT NULL
 ),
 losses_of AS (
-  SELECT flow, topic, partition, of_generation, of_target_generation, collect_list(struct(first_offset, resolved_at)) AS losses
+  SELECT flow, topic, partition, of_generation, of_target_generation,
+         collect_list(struct(target_topic, first_offset, resolved_at)) AS losses
   FROM lost
   GROUP BY flow, topic, partition, of_generation, of_target_generation
 ),
@@ -40,6 +41,7 @@ cuts AS (
   FROM ranges JOIN lost
     ON lost.flow = ranges.flow AND lost.topic = ranges.topic AND lost.partition = ranges.partition
     AND lost.of_generation = ranges.of_generation AND lost.of_target_generation = ranges.of_target_generation
+    AND coalesce(lost.target_topic, mirror) = mirror
     AND lost.first_offset BETWEEN ranges.first_offset AND ranges.last_offset
 ),
 pieces AS (
@@ -51,6 +53,7 @@ compared AS (
   SELECT pieces.*, ranges.verdict, ranges.audited_at, ranges.target_last_offset,
          ranges.verdict IN ('proven', 'source_trimmed', 'superseded') AS is_whole,
          coalesce(exists(losses_of.losses, loss -> loss.first_offset <= pieces.until
+                                   AND coalesce(loss.target_topic, ranges.mirror) = ranges.mirror
                                    AND coalesce(loss.resolved_at >= ranges.audited_at, true)), false) AS is_lost,
          ranges.stage_count * (pieces.until - pieces.at + 1) / (ranges.last_offset - ranges.first_offset + 1) AS staged,
          ranges.sent_count * (pieces.until - pieces.at + 1) / (ranges.last_offset - ranges.first_offset + 1) AS sent,
