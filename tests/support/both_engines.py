@@ -54,7 +54,6 @@ ARGS: dict[str, object] = {
     "first_gap_ms": 15_000,
     "until_ms": int((END - timedelta(seconds=90)).timestamp() * 1000),
     "gone": "gone",
-    "reason": "left out",
     "deletions_ms": int(END.timestamp() * 1000),
     "target": "west",
     "first_ms": int((END - timedelta(seconds=2995)).timestamp() * 1000),
