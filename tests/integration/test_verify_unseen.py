@@ -146,7 +146,7 @@ def unseen(found: dict[str, Any], prefix: str) -> list[tuple[Any, ...]]:
     ]
 
 
-@pytest.mark.wide("test_evidence_that_is_cut_says_so_and_how_to_get_the_rest")
+@pytest.mark.wide("unit/verify/test_not_compared.py::test_why")
 @pytest.mark.law("never more than was seen")
 def test_what_was_selected_and_not_compared_is_listed(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
@@ -250,6 +250,7 @@ def test_a_compacted_mirror_has_to_have_the_last_record_of_each_key(
     ]
 
 
+@pytest.mark.wide("unit/verify/test_outcome.py::test_what_is_not_kept_is_counted")
 def test_evidence_that_is_cut_says_so_and_how_to_get_the_rest(
     clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,7 +284,7 @@ def with_other_values(rows: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(found, rows.schema)
 
 
-@pytest.mark.wide("test_evidence_that_is_cut_says_so_and_how_to_get_the_rest")
+@pytest.mark.wide("unit/verify/test_not_compared.py::test_a_head_of_the_log_that_was_never_landed")
 def test_a_head_of_the_log_that_was_never_landed_is_listed(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

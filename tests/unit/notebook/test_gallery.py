@@ -49,6 +49,8 @@ PICTURES: Mapping[str, Mapping[str, int]] = {
     "07_trace": {"life": SAID, "around": 0},
     "08_command": {"incidents": PRINTED},
 }
+#: What `make test` draws: of each kind of picture one.
+FEW = {"01_quickstart", "04_failover_drill", "07_trace", "08_command"}
 #: Widgets that are not left as they are: the hours with a spike of load; a record of the topic
 #: that has records; a query.
 QUERY = "'SELECT at, flow, kind, resolution FROM incidents ORDER BY at'"
@@ -116,7 +118,21 @@ def recorded_runs(place: Path) -> None:
         store.end(run, "FINISHED")
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name,
+            marks=()
+            if name in FEW
+            else pytest.mark.wide(
+                "test_screenshots",
+                "lake/test_library.py::test_notebooks_in_a_kernel_show_all_inline",
+            ),
+        )
+        for name in PICTURES
+    ],
+)
 def test_screenshots(
     lake: Path,
     name: str,

@@ -27,16 +27,23 @@ def audit(first: int, last: int, verdict: str) -> dict[str, Any]:
     return row | {"verdict": verdict, "audited_at": datetime.now(timezone.utc)}
 
 
+#: `make test` has the first four.
+CASES: list[Any] = [
+    (8, 0, (None, None), [], [(6, 9)]),
+    (0, 0, (None, None), [], [(6, 9)]),
+    (8, 8, (None, None), [(6, 7)], [(8, 9)]),
+    (10, 10, (None, None), [(6, 9)], []),
+    (20, 20, (None, None), [(6, 9)], []),
+    (20, 20, (7, 12), [(7, 9)], []),
+    (20, 20, (10, None), [], []),
+]
+
+
 @pytest.mark.parametrize(
     ("removed", "below", "bounds", "told", "again"),
     [
-        (8, 0, (None, None), [], [(6, 9)]),
-        (0, 0, (None, None), [], [(6, 9)]),
-        (8, 8, (None, None), [(6, 7)], [(8, 9)]),
-        (10, 10, (None, None), [(6, 9)], []),
-        (20, 20, (None, None), [(6, 9)], []),
-        (20, 20, (7, 12), [(7, 9)], []),
-        (20, 20, (10, None), [], []),
+        *CASES[:4],
+        *(pytest.param(*case, marks=pytest.mark.wide("test_it_is_named")) for case in CASES[4:]),
     ],
     ids=[
         "killed before it left",

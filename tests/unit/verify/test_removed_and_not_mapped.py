@@ -42,22 +42,29 @@ def target(number: int, hours: int = 0, begins: str = "stage") -> dict[str, Any]
     return {"flow": FLOW, "target_topic": "east.orders", "target_generation": number, **row}
 
 
+#: `make test` has the first six.
+CASES: list[Any] = [
+    ([(10, 19)], {}, [(0, 9)]),
+    ([(0, 19)], {}, []),
+    ([(0, 5), (10, 19)], {}, [(6, 9)]),
+    ([(0, 2), (5, 6), (8, 19)], {}, [(7, 7)]),
+    ([(10, 19)], {"incidents": [decided(0, 9)]}, []),
+    ([(10, 19)], {"incidents": [decided(0, 4)]}, [(5, 9)]),
+    ([(10, 19)], {"starts": [10]}, []),
+    ([(10, 19)], {"target_generations": [target(0), target(1, hours=1)]}, []),
+    ([(5, 19)], {"target_generations": [target(0), target(1)]}, []),
+    ([], {"target_generations": [target(0), target(1, hours=1)]}, []),
+    ([], {"target_generations": [target(0), target(1)]}, [(0, 9)]),
+    ([(10, 19)], {"target_generations": [target(0), target(1, 1, "end")]}, [(0, 9)]),
+    ([(0, 9, 0), (10, 19)], {"target_generations": [target(0), target(1, 1, "end")]}, []),
+]
+
+
 @pytest.mark.parametrize(
     ("mapped", "rows", "found"),
     [
-        ([(10, 19)], {}, [(0, 9)]),
-        ([(0, 19)], {}, []),
-        ([(0, 5), (10, 19)], {}, [(6, 9)]),
-        ([(0, 2), (5, 6), (8, 19)], {}, [(7, 7)]),
-        ([(10, 19)], {"incidents": [decided(0, 9)]}, []),
-        ([(10, 19)], {"incidents": [decided(0, 4)]}, [(5, 9)]),
-        ([(10, 19)], {"starts": [10]}, []),
-        ([(10, 19)], {"target_generations": [target(0), target(1, hours=1)]}, []),
-        ([(5, 19)], {"target_generations": [target(0), target(1)]}, []),
-        ([], {"target_generations": [target(0), target(1, hours=1)]}, []),
-        ([], {"target_generations": [target(0), target(1)]}, [(0, 9)]),
-        ([(10, 19)], {"target_generations": [target(0), target(1, 1, "end")]}, [(0, 9)]),
-        ([(0, 9, 0), (10, 19)], {"target_generations": [target(0), target(1, 1, "end")]}, []),
+        *CASES[:6],
+        *(pytest.param(*case, marks=pytest.mark.wide("test_it_is_named")) for case in CASES[6:]),
     ],
     ids=[
         *(

@@ -34,17 +34,24 @@ MIRROR = ("east.orders", 0)
 STRANGE = record_row("north->west", ("orders", 0, 0), 0, "east.orders", 900)
 
 
+#: `make test` has the first four.
+CASES: list[Any] = [
+    ({}, 15, [], {}, True),
+    ({"delivery": "exactly_once"}, 15, [], {}, True),
+    ({}, 14, [], {}, True),
+    ({}, None, [], {}, False),
+    ({}, 20, [], {}, False),
+    ({}, 15, [STRANGE], {}, False),
+    ({"provenance": "headers"}, 15, [], {}, False),
+    ({}, 15, [], {MIRROR: TargetPosition(14, 0, 0, ())}, False),
+]
+
+
 @pytest.mark.parametrize(
     ("settings", "first", "rows", "known", "is_named"),
     [
-        ({}, 15, [], {}, True),
-        ({"delivery": "exactly_once"}, 15, [], {}, True),
-        ({}, 14, [], {}, True),
-        ({}, None, [], {}, False),
-        ({}, 20, [], {}, False),
-        ({}, 15, [STRANGE], {}, False),
-        ({"provenance": "headers"}, 15, [], {}, False),
-        ({}, 15, [], {MIRROR: TargetPosition(14, 0, 0, ())}, False),
+        *CASES[:4],
+        *(pytest.param(*case, marks=pytest.mark.wide("test_it_is_named")) for case in CASES[4:]),
     ],
     ids=[
         *("a record", "one without a position", "one at the end of the map", "markers alone"),
@@ -90,19 +97,29 @@ def test_it_is_named(
         assert f"what east.orders-0 has from its offset {first} on" in named[0].detail
 
 
+#: `make test` has the first five.
+SAMPLES: list[Any] = [
+    ("at_least_once", {}, {}, 18, 19),
+    ("exactly_once", {}, {}, 18, 19),
+    ("exactly_once", {}, {"target_passed_end": 30}, 18, 20),
+    ("exactly_once", {}, {"target_passed_end": None}, 14, 14),
+    ("exactly_once", {}, {"mapped_end": 15}, 14, 14),
+    ("exactly_once", {}, {"generation": 1}, 14, 14),
+    ("exactly_once", {}, {"generation": None}, 14, 14),
+    ("exactly_once", {}, {"target_generation": 1}, 14, 14),
+    ("exactly_once", {}, {"target_topic": "orders"}, 14, 14),
+    ("exactly_once", {MIRROR: TargetPosition(16, 0, 0, ())}, {}, 16, 20),
+]
+
+
 @pytest.mark.parametrize(
     ("delivery", "known", "sampled", "end", "target_end"),
     [
-        ("at_least_once", {}, {}, 18, 19),
-        ("exactly_once", {}, {}, 18, 19),
-        ("exactly_once", {}, {"target_passed_end": 30}, 18, 20),
-        ("exactly_once", {}, {"target_passed_end": None}, 14, 14),
-        ("exactly_once", {}, {"mapped_end": 15}, 14, 14),
-        ("exactly_once", {}, {"generation": 1}, 14, 14),
-        ("exactly_once", {}, {"generation": None}, 14, 14),
-        ("exactly_once", {}, {"target_generation": 1}, 14, 14),
-        ("exactly_once", {}, {"target_topic": "orders"}, 14, 14),
-        ("exactly_once", {MIRROR: TargetPosition(16, 0, 0, ())}, {}, 16, 20),
+        *SAMPLES[:5],
+        *(
+            pytest.param(*case, marks=pytest.mark.wide("test_what_a_sample_proves_is_compared"))
+            for case in SAMPLES[5:]
+        ),
     ],
     ids=[
         *("at least once", "a forgotten position", "an end that is not there", "not all sent"),
