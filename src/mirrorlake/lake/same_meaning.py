@@ -5,6 +5,9 @@ The engines agree on far more. But each reads a LIKE with a backslash, a regular
 Java's, a time as text or a binary beside a text in its own way, and another answer raises no error.
 """
 
+from collections.abc import Collection
+from difflib import get_close_matches
+
 from sqlglot import exp, parse_one
 from sqlglot.dialects.databricks import Databricks
 from sqlglot.errors import ParseError, TokenError
@@ -26,6 +29,23 @@ def means_the_same(condition: str) -> bool:
         return _is_condition(parse_one(condition, dialect=Databricks))
     except (ParseError, TokenError):
         return False
+
+
+def misspelt_column(condition: str, columns: Collection[str]) -> tuple[str, str] | None:
+    """A name in a condition that is no column, and the column that it resembles. None where the
+    condition may have names of its own: in a subquery, or as parameters of a lambda."""
+    try:
+        tree = parse_one(condition, dialect=Databricks)
+    except (ParseError, TokenError):
+        return None
+    if tree.find(exp.Lambda, exp.Query):
+        return None
+    for column in tree.find_all(exp.Column):
+        name = column.parts[0].name.lower()
+        alike = get_close_matches(name, columns, 1, 0.75)
+        if name not in columns and alike:
+            return name, alike[0]
+    return None
 
 
 def _is_condition(node: exp.Expr) -> bool:

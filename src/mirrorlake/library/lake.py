@@ -12,7 +12,7 @@ from mirrorlake.library.lake_answers import Forgotten, Registered, Upkeep
 from mirrorlake.library.planning import planned
 from mirrorlake.library.positions import Positions
 from mirrorlake.library.queries import Queries
-from mirrorlake.library.resends import Resends
+from mirrorlake.library.resends import Resends, check_columns
 from mirrorlake.library.store_refusals import raises_lake_errors
 from mirrorlake.library.verify_answer import Verified
 from mirrorlake.run.options import RunOptions
@@ -62,6 +62,7 @@ class OpenLake(Queries, Positions, Resends):
         from mirrorlake.forget.forget import forget  # which needs Spark
 
         self.internals.check_there()
+        check_columns(where)
         self.internals.by_files = False  # Spark then evaluates the predicate on a Delta table
         topics = [topic] if isinstance(topic, str) else list(topic)
         deployment = self.internals.deployment

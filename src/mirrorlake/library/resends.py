@@ -87,6 +87,7 @@ class Resends(Opened):
         _check_rate(rate)
         if max_records is not None and max_records < 1:
             raise InputError("the number of records has to be above 0")
+        check_columns(where)
         known = self.internals
         _check_clusters(known, source, cluster)
         stage = StageFiles(known.tables)
@@ -299,6 +300,19 @@ def _answer_callback(
             answered(answer(planned, outcome))
 
     return on_sent
+
+
+def check_columns(where: str) -> None:
+    """Raise InputError for a misspelt column in a predicate: Spark says so too, once it has
+    started."""
+    from mirrorlake.lake.definitions import definition
+    from mirrorlake.lake.same_meaning import misspelt_column
+
+    found = misspelt_column(where, [column.name for column in definition("records").columns])
+    if found is not None:
+        raise InputError(
+            f"the predicate: records has no column {found[0]}; did you mean {found[1]}?"
+        )
 
 
 def _check_rate(rate: int | None) -> None:

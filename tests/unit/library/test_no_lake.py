@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import mirrorlake
-from mirrorlake import LakeError, OpenLake, TopologyError
+from mirrorlake import InputError, LakeError, OpenLake, TopologyError
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
@@ -71,6 +71,17 @@ def test_a_misspelt_flow_is_named_where_nothing_is_open(lake: OpenLake, tmp_path
     for call in (lambda: lake.incidents("east->wets"), lambda: lake.resolve("skip", "east->wets")):
         with pytest.raises(TopologyError, match="did you mean east->west"):
             call()
+
+
+def test_a_misspelt_column_starts_no_session(lake: OpenLake, tmp_path: Path) -> None:
+    made(tmp_path)
+    for call in (
+        lambda: lake.forget("orders", "ofset < 3"),
+        lambda: lake.replay("orders", "ofset < 3", "again"),
+    ):
+        with pytest.raises(InputError, match="no column ofset; did you mean offset"):
+            call()
+        assert not lake.internals.session_there
 
 
 def made(directory: Path) -> Lake:

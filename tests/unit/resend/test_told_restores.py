@@ -48,7 +48,11 @@ def restoring(
     )
     deployment = Deployment(lake, connections, EventLog(lake))
     internals: Any = SimpleNamespace(
-        deployment=deployment, tables=lake, topology=topology, connections=connections
+        deployment=deployment,
+        tables=lake,
+        topology=topology,
+        connections=connections,
+        check_there=lambda: None,
     )
     return deployment, Resends(internals)
 

@@ -43,7 +43,11 @@ class Scene:
         connections: Any = SimpleNamespace(admin=lambda _: cluster, topology=topology)
         self.deployment = Deployment(self.lake, connections, EventLog(self.lake))
         internals: Any = SimpleNamespace(
-            deployment=self.deployment, tables=self.lake, topology=topology, connections=connections
+            deployment=self.deployment,
+            tables=self.lake,
+            topology=topology,
+            connections=connections,
+            check_there=lambda: None,
         )
         self.resends = Resends(internals)
         monkeypatch.setattr(parked.ParkedReplay, "_sending", lambda *_: Sending())
