@@ -30,10 +30,10 @@ STAGED, KEPT, READ = 20, 10, 15
 
 
 def scene(
-    spark: SparkSession, clusters: ClusterPair, topic: str, directory: Path
+    spark: SparkSession, clusters: ClusterPair, topic: str, directory: Path, *, proven: bool = False
 ) -> tuple[Path, Lake]:
     """Four runs of 5 records in each of two partitions, and a group that has read three of them;
-    the target has lost what the last two brought to one."""
+    the target has lost what the last two brought to one, once all was `proven`."""
     if clusters.embedded is None:
         pytest.skip("the brokers' disks are not ours to change")
     group = f"{topic}-billing"
@@ -45,6 +45,8 @@ def scene(
         if number == 3:
             commit_all(clusters.east, topic, [group], READ, 2)
         replicate_once(spark, topology)
+    if proven:
+        assert mirrorlake.open(topology).verify().proven == 2 * STAGED
     rewind(clusters.embedded["west"], f"east.{topic}-0", 12)
     return topology, lake_of(spark, topology)
 
@@ -148,3 +150,14 @@ def test_they_are_given_up(
     verified = mirrorlake.open(topology).verify()
     assert verified.differences == []
     assert verified.excused == {"given_up": STAGED - KEPT}
+
+
+@pytest.mark.slow
+def test_verify_finds_what_it_had_proven_before_any_run_does(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    topology, _ = scene(spark, clusters, topic_name, tmp_path, proven=True)
+    verified = mirrorlake.open(topology).verify()
+    lost = [(row["partition"], row["kind"], row["last_offset"]) for row in verified.differences]
+    assert lost == [(0, "missing_at_target", STAGED - 1)] and not verified.complete
+    assert verified.proven_before == STAGED
