@@ -1,7 +1,6 @@
 """How long a turn of checkpoints takes for many consumer groups: its cost every ten seconds."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,12 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
-from mirrorlake.lake.other_logs import OtherLogs
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
 from mirrorlake.offsets.positions import Committed, Reached, TopicAndPartition
 from mirrorlake.produce.report import SEGMENT
 from mirrorlake.spark.session import local_session
 from tests.bench.control import topology_of
+from tests.support.groups import NotRunning
 
 GROUPS, TOPICS, PARTITIONS = 500, 200, 2
 #: Topics that a group reads.
@@ -121,35 +120,8 @@ def _fill_map(lake: Lake) -> None:
         lake.append("offset_map", pa.Table.from_pylist(rows, _MAP))
 
 
-@dataclass(frozen=True)
-class _Mapped:
-    """A flow that has produced everything in the map: a `groups.running_flow.RunningFlow`."""
-
-    mirrors: Callable[[str], bool]
-
-    def refuses(self, _topic: str) -> bool:
-        return False
-
-    def losses(self) -> int:
-        return 0
-
-    def passes_over(self) -> int:
-        return 0
-
-    def other_logs(self) -> OtherLogs:
-        return OtherLogs("east", frozenset(), {})
-
-    def generation(self, _key: TopicAndPartition) -> int:
-        return 0
-
-    def generations(self) -> int:
-        return 0
-
-    def target_generation(self, _topic: str) -> int | None:
-        return 0
-
-    def check_targets(self) -> None:
-        """Nothing to do: no process recreates topics."""
+class _Mapped(NotRunning):
+    """A flow that has produced everything in the map."""
 
     def reached(self, keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, Reached]:
         end = RUNS * RUN_RECORDS

@@ -1,11 +1,12 @@
 """Disks of their own for a lake: one that can be full, and one that can lose its power. Linux alone
-has them, and root alone may mount them; a test that may not is skipped."""
+has them, and root alone may mount them; a test that may not is skipped. And links as over NFS."""
 
 import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,3 +118,14 @@ def power_disk(place: Path, megabytes: int = 500) -> Iterator[PowerDisk]:
         yield disk
     finally:
         _unmount(place)
+
+
+def send_links_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Links are made, and refused when the same request comes again, as by NFS."""
+    link = os.link
+
+    def twice(*names: Any) -> None:
+        link(*names)
+        link(*names)
+
+    monkeypatch.setattr(os, "link", twice)

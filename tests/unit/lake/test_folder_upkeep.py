@@ -2,7 +2,6 @@
 commits, whatever others commit meanwhile."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.table_upkeep import remove_records
 from mirrorlake.lake.young_files import Limits
 from tests.support import lake_rows
+from tests.support.disks import send_links_twice
 from tests.support.lake_rows import ago, append, no_session, now_of, opened, staged, write_file
 
 CUTS = [Cut("east", "orders", 0, 0, 45), Cut("east", "payments", 0, 0, 30)]
@@ -126,13 +126,7 @@ def test_a_commit_whose_answer_was_lost_keeps_its_files(
     lake: PathLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As over NFS, which sends a link again and finds its own: the commit is there, so are rows."""
-    link = os.link
-
-    def asked_twice(*names: Any) -> None:
-        link(*names)
-        link(*names)
-
-    monkeypatch.setattr(os, "link", asked_twice)
+    send_links_twice(monkeypatch)
     assert remove_records(lake, CUTS, now()) == 75
     append(lake, "incidents", [{"flow": "east->west", "kind": "landing_failed", "at": ago(0)}])
     is_right(lake)

@@ -16,6 +16,7 @@ from mirrorlake.lake.place import FolderPlace, place_of
 from mirrorlake.lake.store_place import StorePlace
 from mirrorlake.library.store_refusals import store_refusal
 from tests.support.commands import ROOT
+from tests.support.disks import send_links_twice
 from tests.support.syntax import syntax_of
 
 SRC = ROOT / "src" / "mirrorlake"
@@ -131,13 +132,7 @@ def test_a_link_whose_answer_was_lost_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As over NFS: the server has made it, and refuses the same request when it comes again."""
-    link = os.link
-
-    def asked_twice(*names: Any) -> None:
-        link(*names)
-        link(*names)
-
-    monkeypatch.setattr(os, "link", asked_twice)
+    send_links_twice(monkeypatch)
     file = FolderPlace(tmp_path) / "file"
     file.create(b"one")
     assert file.read() == b"one" and FolderPlace(tmp_path).names() == ["file"]
