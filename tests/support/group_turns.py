@@ -15,7 +15,7 @@ from mirrorlake.lake.changes import MemoryLog
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.other_logs import OtherLogs
 from mirrorlake.lake.reader import Frames, QueryRows
-from mirrorlake.offsets.positions import Committed, TopicAndPartition
+from mirrorlake.offsets.positions import Committed, Reached, TopicAndPartition
 from mirrorlake.testing import MemoryCluster, MemoryLake
 from tests.support.lake_rows import FLOW, write_file
 
@@ -88,7 +88,7 @@ class Running:
     def check_targets(self) -> None:
         """They are as they were."""
 
-    def reached(self, _: object) -> None:
+    def reached(self, _: object) -> dict[TopicAndPartition, Reached] | None:
         return None
 
 
@@ -111,7 +111,8 @@ class Turn:
     """The groups of a flow after a turn in which all stood at 10; the target has none of them."""
 
     def __init__(self, tmp_path: Path, all_keys: list[Key], running: Running | None = None) -> None:
-        topology = load_topology(write_file(tmp_path))
+        # names stay, as `Mapped` has it
+        topology = load_topology(write_file(tmp_path, flows={FLOW: {"policy": "identity"}}))
         places = {topic: [100] * 300 for _, topic, _ in all_keys}
         self.cluster: Any = MemoryCluster("east", places)
         connections = Connections(topology, dict.fromkeys(topology.clusters, self.cluster))

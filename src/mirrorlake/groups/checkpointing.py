@@ -164,6 +164,11 @@ class Checkpointing:
         self._listed = ListedGroups(flow, self._source)
         self._left_out = LeftOutGroups(flow, self._lake, self._source, newest.running)
         self._split = SplitPositions()
+        #: Partitions with checkpoints in an earlier target topic, as under another policy; None:
+        #: not looked for yet. Once it is known how far the flow is, those behind all of its
+        #: records lead into the topic of now.
+        self._moved_on: set[TopicAndPartition] | None = None
+        self._knows_reached = False
         self._committed: Mapping[GroupPartition, Committed] = {}
         #: The inputs of the last turn with nothing to write: a turn with equal inputs is skipped,
         #: however many positions there are.
@@ -192,7 +197,10 @@ class Checkpointing:
         self._newest.write(changed, read_at)
         self._newest.unpublished.update({row.group_partition: row for row in changed})
         # groups that were not reported are translated once they are
-        self._passed_over.seen(but=self._newest.places_of(reported.errors))
+        unseen = self._newest.places_of(reported.errors)
+        self._passed_over.seen(but=unseen)
+        if self._moved_on and self._knows_reached:
+            self._moved_on &= unseen
         failpoints.reached("checkpointed")
         self._left_out.note(listing, self._listed.other_kinds)
         unreported = self._unreported([*listing.errors, *not_reported(reported.errors)])
@@ -232,7 +240,7 @@ class Checkpointing:
         )
         self._committed = committed
         all_reported = by_group.keys() - reported.errors.keys()
-        other = self._passed_over.changed() if committed else frozenset()
+        other = self._translated_anew(newest) if committed else frozenset()
         seen = self._newest.revision, committed, generations, all_reported, elsewhere
         if seen == self._nothing_by and not other:
             return []
@@ -252,11 +260,25 @@ class Checkpointing:
         self._nothing_by = None if wanted or changed else seen
         return changed
 
+    def _translated_anew(
+        self, newest: Mapping[GroupPartition, Checkpoint]
+    ) -> Set[TopicAndPartition]:
+        """Partitions whose positions are translated once more, wherever groups stand."""
+        if self._moved_on is None:
+            self._moved_on = {
+                key[1:]
+                for key, row in newest.items()
+                if row.has_counterpart and row.target_topic != self._flow.target_topic(row.topic)
+            }
+        return self._passed_over.changed() | self._moved_on
+
     def _translate(
         self, asked: Collection[TopicPartitionOffset]
     ) -> dict[TopicPartitionOffset, Translated]:
         places = {(topic, partition) for topic, partition, _ in asked}
-        translated = self._translator.translate(asked, self._newest.running.reached(places))
+        reached = self._newest.running.reached(places)
+        self._knows_reached = reached is not None
+        translated = self._translator.translate(asked, reached)
         topology = self._connections.topology
         together = joined(self._lake.now, topology, Direction(self._flow), translated)
         return self._passed_over.counted(together)

@@ -2,8 +2,11 @@
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException
@@ -12,9 +15,14 @@ from mirrorlake.groups import group_sync
 from mirrorlake.groups.mover import move_in_steps
 from mirrorlake.groups.sync_plan import BEHIND, NOT_THERE, REWOUND, SILENT
 from mirrorlake.kafka.groups import GroupPositions
-from mirrorlake.offsets.positions import Committed, TopicAndPartition
+from mirrorlake.offsets.positions import (
+    Committed,
+    TopicAndPartition,
+    TopicPartitionOffset,
+    Translated,
+)
 from mirrorlake.testing import MemoryLake
-from tests.support.group_turns import Key, Running, Turn
+from tests.support.group_turns import Key, Running, Turn, row
 
 ALICE, BOB = ("alice", "orders", 0), ("bob", "payments", 0)
 
@@ -249,3 +257,29 @@ def test_no_group_is_moved_by_a_checkpoint_in_a_log_that_another_one_has_replace
     assert synced(turn) == [("bob", True, None)]
     turn.flow.again, turn.flow.back = set(), {ALICE[1:]: 10}
     assert synced(turn) == [("alice", True, None)]
+
+
+def test_a_position_in_the_topic_of_an_earlier_policy_is_translated_anew(tmp_path: Path) -> None:
+    """Alice had read all of it: what comes next goes to another topic, and she never moves at the
+    source. As long as the flow does not say how far it is, she is asked about again."""
+    turn = Watching(tmp_path, ALICE)
+    before = replace(row(ALICE, synced=True), target_topic="east.orders")
+    noted = {**vars(before), "checkpointed_at": datetime(2026, 11, 21)}
+    turn.lake.answers["newest_checkpoints"] = [noted]
+    turn.groups = turn.begin()
+    source, asked = turn.groups.source, list[object]()
+    translate = source._translator.translate
+
+    def counted(*given: Any) -> dict[TopicPartitionOffset, Translated]:
+        asked.append(given[1])
+        return translate(*given)
+
+    source._translator.translate = counted  # type: ignore[method-assign]
+    (now,) = source.checkpoint()
+    assert (now.target_topic, now.target_position, now.synced) == ("orders", 10, False)
+    assert synced(turn) == [("alice", True, None)] and turn.moved == [("alice", ALICE[1:], 10)]
+    assert source.checkpoint() == [] and len(asked) == 2
+    turn.flow.reached = lambda _: {}  # type: ignore[method-assign]
+    for _ in range(3):
+        assert source.checkpoint() == []
+    assert len(asked) == 3

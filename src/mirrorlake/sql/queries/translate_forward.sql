@@ -1,6 +1,7 @@
 -- The law of translation, forward: a source position goes to the target offset of the first mapped record at or behind
 -- it. Without such a record the position is behind all that is mapped: it goes behind the last one, exactly if nothing
--- staged or to be staged lies in between (covered). A position is one in the newest generation of its topic, since the
+-- staged or to be staged lies in between (covered), in the target topic into which the flow goes on, which may have had
+-- another one before, under another policy. A position is one in the newest generation of its topic, since the
 -- offsets of previous ones are no more; but below the offset from which a partition began a generation by itself
 -- (branches), they are the same records as before. A sample counts only once the map has come as far as it says
 -- (mapped_end; where an earlier version took it, as far as all that was produced): rows of the map follow production by
@@ -61,25 +62,31 @@ noted AS (
 ),
 ended AS (
   SELECT *,
-         max(IF(is_living, at, NULL)) OVER (PARTITION BY topic, partition) AS source_last,
+         max(IF(is_living, at, NULL)) OVER whole_partition AS source_last,
+         max(IF(run IS NULL, NULL, struct(generation, at, run.target_topic AS target_topic))) OVER whole_partition
+           AS newest_run,
          coalesce(sample.generation >= life, sample.sampled_at >= life_began)
            AND (newest_target IS NULL OR newest_target.target_topic <> sample.target_topic
                 OR newest_target.lives AND newest_target.target_generation = sample.target_generation) AS is_of_generation
   FROM noted
+  WINDOW whole_partition AS (PARTITION BY topic, partition)
 ),
+-- A sample that is older than the newest run does not say into which target topic the flow goes on.
 weighed AS (
-  SELECT *, is_of_generation AND coalesce(sample.mapped_end, sample.produced_end) <= coalesce(source_last + 1, 0L) AS counts
+  SELECT *, is_of_generation AND coalesce(sample.mapped_end, sample.produced_end) <= coalesce(source_last + 1, 0L) AS counts,
+         coalesce(max_by(sample.target_topic, IF(
+           is_of_generation AND greatest(sample.mapped_end, sample.produced_end) >= coalesce(source_last + 1, 0L),
+           sample.sampled_at, NULL)) OVER (PARTITION BY topic, partition), newest_run.target_topic) AS mirror
   FROM ended
 ),
 told AS (
   SELECT
-    topic, partition, at AS offset, asks, topic_mirror, newest_target, source_last,
+    topic, partition, at AS offset, asks, topic_mirror, newest_target, source_last, mirror,
     -- Down the offsets of a partition: the last run met is the first one at or behind the position.
     last(IF(is_living, run, NULL)) IGNORE NULLS OVER (
       PARTITION BY topic, partition ORDER BY at DESC, asks ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS next,
-    max(IF(is_living, run.target_last, NULL)) OVER whole_partition AS target_last,
-    max(run.target_last) OVER whole_partition AS older_last,
-    max_by(run.target_topic, run.target_last) OVER whole_partition AS partition_mirror,
+    max(IF(is_living AND run.target_topic = mirror, run.target_last, NULL)) OVER whole_partition AS target_last,
+    max(IF(run.target_topic = mirror, run.target_last, NULL)) OVER whole_partition AS older_last,
     max(IF(counts, sample.produced_end, NULL)) OVER whole_partition AS produced_end,
     max_by(sample.target_topic, IF(is_of_generation, sample.sampled_at, NULL)) OVER whole_partition AS sampled_mirror,
     count(sample) OVER whole_partition AS samples
@@ -90,7 +97,7 @@ SELECT
   topic AS asked_topic,
   partition,
   offset AS asked_offset,
-  coalesce(next.target_topic, partition_mirror, sampled_mirror, topic_mirror, newest_target.target_topic) AS topic,
+  coalesce(next.target_topic, mirror, sampled_mirror, topic_mirror, newest_target.target_topic) AS topic,
   CASE
     WHEN next IS NOT NULL
       THEN next.target_first + greatest(0L, (told.offset - next.source_first + next.stride - 1) DIV next.stride)
@@ -100,7 +107,7 @@ SELECT
     next IS NOT NULL
     OR told.offset <= coalesce(source_last + 1, 0L)
     OR told.offset <= coalesce(produced_end, 0L)) AS exact,
-  next IS NOT NULL OR older_last IS NOT NULL OR sampled_mirror IS NOT NULL
+  next IS NOT NULL OR mirror IS NOT NULL OR sampled_mirror IS NOT NULL
     OR NOT newest_target.lives AND samples > 0 OR coalesce(partition < newest_target.partitions, false) AS known,
   next IS NOT NULL AS ahead,
   topic_mirror IS NOT NULL AS mapped,
