@@ -38,8 +38,12 @@ def broken_laws(
     living = [extent for extent in extents if _is_living(extent, targets)]
     asked = []
     for flow in flows:
-        own = [extent for extent in living if extent.flow == flow.name]
-        noted = {name: row for (owner, name), row in targets.items() if owner == flow.name}
+        own = _of_now(flow, living)
+        noted = {
+            name: row
+            for (owner, name), row in targets.items()
+            if owner == flow.name and flow.target_topic(row["topic"]) == name
+        }
         asked.append(_LogEndsRequest(connections, flow, own, noted))
     alerts = _map_gaps(lake, flows, extents)
     deadline = time.monotonic() + ANSWER_SECONDS
@@ -87,14 +91,19 @@ def _alive(
     ]
 
 
+def _of_now(flow: ResolvedFlow, extents: Iterable[MapExtent]) -> list[MapExtent]:
+    """Those of a flow that are of the target topics of now, and not of an earlier policy, whose
+    topics the flow has left, and an operator may have deleted."""
+    return [
+        one
+        for one in extents
+        if one.flow == flow.name and flow.target_topic(one.topic) == one.target_topic
+    ]
+
+
 def _selected(flow: ResolvedFlow, extents: Iterable[MapExtent]) -> set[TopicAndPartition]:
-    """The mapped source partitions that a flow still mirrors to the same target topic."""
-    return {
-        (extent.topic, extent.partition)
-        for extent in extents
-        if flow.selection.selects(extent.topic)
-        and flow.target_topic(extent.topic) == extent.target_topic
-    }
+    """The mapped source partitions that a flow still mirrors."""
+    return {(one.topic, one.partition) for one in extents if flow.selection.selects(one.topic)}
 
 
 def _is_living(extent: MapExtent, targets: Mapping[tuple[str, str], Any]) -> bool:
@@ -127,11 +136,7 @@ def _map_gaps(
     ranges: list[tuple[object, ...]] = []
     with StageFiles(lake).reading() as index:
         for flow in wanted:
-            here = [
-                one
-                for one in extents
-                if one.flow == flow.name and flow.target_topic(one.topic) == one.target_topic
-            ]
+            here = _of_now(flow, extents)
             stopped, starts = _stopped(lake, flow, here), starts_of(lake, flow.name)
             parts = overtaken(flow.name, here, index.topics(flow.source), stopped, starts)
             ranges += [(*astuple(one), flow.target_topic(one.topic)) for one in parts]

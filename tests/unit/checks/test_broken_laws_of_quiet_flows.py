@@ -114,3 +114,24 @@ def test_what_another_mirror_got_hides_no_hole(tmp_path: Path) -> None:
     mine = {"target_topic": "east.orders", "target_generation": 0, "resolution": "skip"}
     append(lake, "incidents", [decided | mine])
     assert holes() == []
+
+
+@pytest.mark.parametrize("lacking", [0, 10])
+def test_what_went_to_the_topic_of_an_earlier_policy_is_no_hole(
+    tmp_path: Path, lacking: int
+) -> None:
+    """The flow goes on in the topic of now behind it; what the first one never got is a hole. That
+    one may be deleted."""
+    file = write_file(tmp_path)
+    lake, _ = opened(no_session, file)
+    commit(lake, "records", staged(range(60), 40 * DAY))
+    before = {"target_topic": "old.orders", "target_generation": 0}
+    rows = [run_row(0, 9, 40 * DAY, **before), run_row(10 + lacking, 49, 40 * DAY, **before)]
+    append(lake, "offset_map", [*rows, run_row(50, 59, 40 * DAY)])
+    append(lake, "positions", [sample(1, 60, 60)])
+    topology = load_topology(file)
+    west = MemoryCluster("west", {"east.orders": [100]})
+    connections = Connections(topology, {"east": MemoryCluster("east"), "west": west})
+    alerts, _ = broken_laws(lake.now, connections, [topology.flow("east->west")])
+    found = [(row["alert"], row["value"]) for row in alerts]
+    assert found == ([("map_gap", float(lacking))] if lacking else [])

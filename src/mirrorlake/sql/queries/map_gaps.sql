@@ -3,8 +3,8 @@
 -- has them all. Parked records count as mapped. What was produced again into a newer generation of a target topic counts
 -- once, from where that one begins.
 -- Frames: ranges (flow, topic, partition, generation, first, last, record_count, target_topic): of the map, and of what was
--- given up or parked, only what is of this target topic counts, which may not be the first one. One pass over the map, of
--- which only runs that reach over an end of what is compared are taken apart.
+-- given up or parked, only what is of this target topic counts, from where it begins; in front of that what is of those that
+-- the flow had before. One pass over the map, of which only runs that reach over an end of what is compared are taken apart.
 WITH parts AS (
   SELECT flow, topic, partition, coalesce(generation, 0) AS generation, target_topic,
          coalesce(target_generation, 0) AS target_generation, min(source_first) AS began
@@ -14,16 +14,17 @@ WITH parts AS (
 bounded AS (
   SELECT parts.flow, parts.topic, parts.partition, parts.generation, parts.target_topic, parts.target_generation,
          ranges.first, ranges.last, ranges.record_count AS staged,
-         min(began) OVER (
+         least(min(began) OVER (
            PARTITION BY parts.flow, parts.topic, parts.partition, parts.generation, parts.target_topic
-           ORDER BY parts.target_generation ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS taken_over,
+           ORDER BY parts.target_generation ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING),
+           IF(parts.target_topic = ranges.target_topic, NULL, min(IF(parts.target_topic = ranges.target_topic, began, NULL)) OVER (
+             PARTITION BY parts.flow, parts.topic, parts.partition, parts.generation))) AS taken_over,
          CASE WHEN parts.target_generation = min(parts.target_generation) OVER (
            PARTITION BY parts.flow, parts.topic, parts.partition, parts.generation, parts.target_topic)
            THEN 0L ELSE began END AS took_over
   FROM parts
   JOIN {ranges} AS ranges ON ranges.flow = parts.flow AND ranges.topic = parts.topic
     AND ranges.partition = parts.partition AND ranges.generation = parts.generation
-    AND ranges.target_topic = parts.target_topic
 ),
 runs AS (
   SELECT /*+ BROADCAST(bounded) */ bounded.flow, bounded.topic, bounded.partition, bounded.generation, source_first,
