@@ -154,7 +154,8 @@ def _meetings(say: _Words, routes: Routes, doubled: set[ClusterTopic]) -> Iterat
             names,
             ends[0].topic,
             f"{say.topics(ends)} gets the records of several sources, by {_and(names)}; each keeps "
-            "its own order",
+            "its own order, and a group that reads it at several of them has one position there, "
+            "the furthest of these",
         )
 
 

@@ -15,7 +15,13 @@ from mirrorlake.config.precedence import opposite_name
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.failover.divergence import divergence_of
-from mirrorlake.failover.left_over import Drained, left_over, undrained, warnings_of
+from mirrorlake.failover.left_over import (
+    Drained,
+    left_over,
+    undrained,
+    unread_of_others,
+    warnings_of,
+)
 from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
 from mirrorlake.groups.inventory import GroupInventory, take_inventory, why_unreachable
@@ -103,6 +109,7 @@ def _document(
     # what the opposite flow lacks on the way there leaves something only where positions need it
     needed = drained if route.reverse else drained[:1]
     left = [*left_over(route, inventory, results, needed), *read_on]
+    left += unread_of_others(route, results)
     return {
         "flow": route.flow.name,
         "command": _word(route),

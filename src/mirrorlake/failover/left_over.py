@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mirrorlake.errors import some_of
 from mirrorlake.groups.checkpoint_plan import NOWHERE
+from mirrorlake.groups.checkpoint_table import newest_checkpoints
 from mirrorlake.groups.inventory import GroupInventory
 from mirrorlake.groups.moves import MoveResult
 from mirrorlake.groups.shared_topics import Direction, Route
@@ -13,6 +14,8 @@ from mirrorlake.groups.sync_plan import may_have_members
 
 #: How many topics, or partitions, of a group a sentence names.
 _NAMED = 5
+#: What becomes of a position that stands, or would stand, at the goal.
+_PLACED = ("moved", "would move", "there")
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,41 @@ def left_over(
     ]
     left += [f"topic {topic}: {why}" for topic, why in inventory.closed.items()]
     left += _without_counterpart(direction, inventory)
+    left += _in_earlier_topics(direction, results)
     return left + [_standing_left(direction, result) for result in results if result.is_left]
+
+
+def unread_of_others(route: Route, results: Sequence[MoveResult]) -> list[str]:
+    """Groups that stand, in topics which other sources are mirrored into as well, behind records
+    that they have not read there: a group has one position in such a topic, and one at each
+    source."""
+    flow = route.flow
+    moved = {
+        (result.standing.checkpoint.group_id, *result.standing.checkpoint.target): max(
+            result.to_position, 0 if result.before is None else result.before.offset
+        )
+        for result in results
+        if result.done in _PLACED
+    }
+    if route.reverse or not moved or flow.settings.policy != "identity":
+        return []
+    others = [
+        other
+        for other in route.connections.topology.active_flows()
+        if other.target == flow.target and other.source != flow.source
+        if other.settings.policy == "identity"
+    ]
+    return [
+        f"group {key[0]}, {theirs.target_topic}-{theirs.partition}: at {moved[place]}, and by what "
+        f"it has read on {other.source} at {theirs.target_position} (flow {other.name}): records "
+        f"of {other.source} in between it reads at neither cluster; where it needs them, set it "
+        "back to there, or have a group of another name at each source"
+        for other in others
+        for key, (theirs, _) in newest_checkpoints(route.lake, other.name).items()
+        if (place := (key[0], *theirs.target)) in moved
+        and not theirs.is_gone
+        and theirs.target_position < moved[place]
+    ]
 
 
 def undrained(drained: Sequence[Drained]) -> list[str]:
@@ -78,6 +115,20 @@ def _without_counterpart(direction: Direction, inventory: GroupInventory) -> lis
         f"{some_of(positions, _NAMED, ' and in {} partitions more')}: "
         f"{_unmirrored(direction, topic)}"
         for (group, topic), positions in places.items()
+    ]
+
+
+def _in_earlier_topics(direction: Direction, results: Sequence[MoveResult]) -> list[str]:
+    """Positions in topics that the flow mirrored to before, as under another policy: behind what is
+    unread there, more is in the topic of now."""
+    rows = (result.standing.checkpoint for result in results if result.done in _PLACED)
+    return [
+        f"group {row.group_id}, {row.target_topic}-{row.partition}: it reads on in a topic that "
+        f"flow {direction.flow.name} mirrored {row.topic} to before; what came since is in {now}, "
+        "where it is not moved: begin there at the first record"
+        for row in rows
+        if not direction.reverse
+        if (now := direction.flow.target_topic(row.topic)) != row.target_topic
     ]
 
 

@@ -357,6 +357,7 @@ def test_fan_in_is_a_note_under_identity_names() -> None:
     assert rules(problems) == {}
     assert rules(problems, "note") == {"fan-in": {"east->west", "north->west"}}
     assert "topic t of cluster west (and 1 other topic)" in str(problems[0])
+    assert "has one position there" in str(problems[0])
     assert check({"east->west": {}, "north->west": {}}, {"east": ["t"], "north": ["t"]}) == []
 
 
