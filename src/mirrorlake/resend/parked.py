@@ -3,7 +3,7 @@ were raised, out of order: later records of their partitions are at the target a
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,6 +61,7 @@ class ParkedReplay:
     ) -> None:
         self._lake, self._asked = deployment.lake, asked
         self._steps = Steps(deployment, stage, asked.flow.target)
+        self._taken = set[SentRow]()  # by any plan of this call
 
     def plan(self) -> PlannedResend:
         """What would be sent. Raises InputError if a target topic does not exist."""
@@ -68,6 +69,7 @@ class ParkedReplay:
         known = steps.find("replay", flow.source, self._asked.request)
         if known is not None and not self._asked.start_over:
             steps.check_can_go_on(known)
+            self._taken.update(_picked_of(known))
             return PlannedResend(known, continued=True)
         return self._planned(() if known is None else self._still_there(known), replaces=known)
 
@@ -78,15 +80,15 @@ class ParkedReplay:
 
     def _behind(self, known: Resend) -> PlannedResend:
         """What is sent once a replay that has begun is over: what it did not pick."""
-        return self._planned(
-            (part.topic, *place, part.target_topic) for part in known.parts for place in part.picked
-        )
+        return self._planned(_picked_of(known))
 
     def _planned(self, without: Iterable[SentRow], replaces: Resend | None = None) -> PlannedResend:
         flow, steps, others = self._asked.flow, self._steps, frozenset(without)
         waiting = [row for row in self._waiting() if row["lives"] and sent_row(row) not in others]
-        parts = parts_of(flow.source, waiting)
         there = steps.admin.topics()
+        waiting = _of_one_topic(waiting, flow.target_topic, there)
+        self._taken.update(map(sent_row, waiting))
+        parts = parts_of(flow.source, waiting)
         for part in parts:
             if part.target_topic not in there:
                 raise InputError(
@@ -103,13 +105,23 @@ class ParkedReplay:
 
     def held(self) -> list[str]:
         """A sentence for each target topic whose parked records are not sent now."""
-        held = Counter(
-            (row["topic"], row["target_topic"]) for row in self._waiting() if not row["lives"]
+        flow, waiting = self._asked.flow, self._waiting()
+        held = Counter((row["topic"], row["target_topic"]) for row in waiting if not row["lives"])
+        earlier = Counter(
+            (row["topic"], row["target_topic"])
+            for row in waiting
+            if row["lives"] and sent_row(row) not in self._taken
+            if row["target_topic"] != flow.target_topic(row["topic"])
         )
-        stopped = stopped_targets(self._lake, self._asked.flow.name) if held else set()
+        stopped = stopped_targets(self._lake, flow.name) if held else set()
         return [
+            f"{topic}: {count:,} records stay parked that topic {target} of cluster {flow.target} "
+            "refused, which the flow mirrored to before: give the command again, as long as that "
+            "topic is there"
+            for (topic, target), count in sorted(earlier.items())
+        ] + [
             f"{topic}: {count:,} records stay parked, since topic {target} of cluster "
-            f"{self._asked.flow.target} was deleted, or made again, and {why}"
+            f"{flow.target} was deleted, or made again, and {why}"
             for (topic, target), count in sorted(held.items())
             for why in [_STOPPED if (topic, target) in stopped else _UNDECIDED]
         ]
@@ -204,6 +216,27 @@ def _in_front_of(segment: dict[str, Any], end: int | None) -> dict[str, Any]:
     count = segment["record_count"]
     left = count if end is None else min(count, max(0, end - segment["target_first"]))
     return {**segment, "record_count": left}
+
+
+def _picked_of(resend: Resend) -> list[SentRow]:
+    return [
+        (part.topic, *place, part.target_topic) for part in resend.parts for place in part.picked
+    ]
+
+
+def _of_one_topic(
+    rows: Sequence[dict[str, Any]], now: Callable[[str], str], there: Collection[str]
+) -> list[dict[str, Any]]:
+    """The rows of one target topic of each source topic, as a resend has it: of the one of `now`,
+    else of one that the flow mirrored to before, as under another policy, and that is `there`."""
+    chosen: dict[str, str] = {}
+    for row in rows:
+        topic, target = row["topic"], row["target_topic"]
+        if target == now(topic):
+            chosen[topic] = target
+        elif target in there:
+            chosen.setdefault(topic, target)
+    return [row for row in rows if chosen.get(row["topic"]) == row["target_topic"]]
 
 
 def sent_row(row: dict[str, Any]) -> SentRow:

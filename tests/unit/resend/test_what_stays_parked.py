@@ -39,7 +39,8 @@ class Scene:
         self.lake, topology = opened(no_session, write_file(folder))
         for topic in ("orders", "payments"):
             append(self.lake, "records", staged(range(3), topic=topic))
-        cluster = MemoryCluster("west", {"east.orders": [99], "east.payments": [99]})
+        ends = {name: [99] for name in ("east.orders", "east.payments", "old.orders")}
+        self.cluster = cluster = MemoryCluster("west", ends)
         connections: Any = SimpleNamespace(admin=lambda _: cluster, topology=topology)
         self.deployment = Deployment(self.lake, connections, EventLog(self.lake))
         internals: Any = SimpleNamespace(
@@ -64,8 +65,8 @@ class Scene:
 
         return SimpleNamespace(send=send)
 
-    def park(self, topic: str, *offsets: int) -> None:
-        of_topic = {"topic": topic, "target_topic": f"east.{topic}"}
+    def park(self, topic: str, *offsets: int, name: str | None = None) -> None:
+        of_topic = {"topic": topic, "target_topic": name or f"east.{topic}"}
         rows = [{**parked_row(offset, ago(60)), **of_topic} for offset in offsets]
         self.lake.append("parked", rows_of("parked", rows))
 
@@ -139,6 +140,34 @@ def test_what_was_decided_about_another_mirror_is_not_decided_of_this_one(scene:
     scene.lose("orders")
     (warning,) = scene.replay().warnings
     assert warning.endswith("until that is decided (mirrorlake resolve), and then goes on")
+
+
+def test_what_topics_of_two_policies_refused_goes_to_each_by_a_call_of_its_own(
+    scene: Scene,
+) -> None:
+    """All of it went to one of them, and was noted as sent to both."""
+    scene.park("orders", 0, name="old.orders")
+    scene.park("orders", 1, 2)
+    assert scene.replay(dry_run=True).records == 2
+    sent = scene.replay()
+    assert [(one["target_topic"], one["records"]) for one in sent.topics] == [("east.orders", 2)]
+    assert not sent.complete and any("that topic old.orders" in said for said in sent.warnings)
+    assert scene.waiting == [("orders", 0)]
+    sent = scene.replay()
+    assert [(one["target_topic"], one["records"]) for one in sent.topics] == [("old.orders", 1)]
+    assert sent.complete and scene.waiting == []
+
+
+def test_what_the_topic_of_an_earlier_policy_refused_waits_where_that_one_is_gone(
+    scene: Scene,
+) -> None:
+    """It held all others up: the flow was to make it, which it does not do any more."""
+    scene.park("orders", 0, name="gone.orders")
+    scene.park("orders", 1)
+    sent = scene.replay()
+    assert (sent.complete, sent.records, scene.waiting) == (False, 1, [("orders", 0)])
+    (warning,) = scene.replay().warnings
+    assert warning.startswith("orders: 1 records stay parked that topic gone.orders")
 
 
 def test_a_topic_that_the_lake_does_not_have_is_refused(scene: Scene) -> None:
