@@ -20,6 +20,7 @@ from mirrorlake.groups.checkpoint_plan import (
     REWOUND,
     trimmed_reason,
 )
+from mirrorlake.lake.changes import WHOLE_LAKE
 from mirrorlake.lake.definitions import rows_of, sql_text
 from mirrorlake.lake.incidents import Incident, Incidents
 from mirrorlake.lake.lake import Lake
@@ -50,6 +51,20 @@ def test_a_flow_that_no_process_runs_is_not_healthy(tmp_path: Path, age: int, st
     objectives(lake)
     append(lake, "positions", [sample(age, 100, 100)])
     assert [row["state"] for row in rows(lake, "ds_flows")] == [state]
+
+
+def test_what_no_flow_has_a_row_for_is_there_as_well(tmp_path: Path) -> None:
+    """An incident of the lake as a whole; a flow whose process ended before its first sample."""
+    lake = opened(no_session, write_file(tmp_path))[0]
+    objectives(lake)
+    Incidents(lake).open(WHOLE_LAKE, "other_writer", ReplicationError("who was it?"))
+    found = rows(lake, "ds_flows")
+    assert [(row["flow"], row["state"], row["open_incidents"]) for row in found] == [
+        (WHOLE_LAKE, "needs a decision", 1),
+        (FLOW, "needs attention", 0),
+    ]
+    text = sql_text("notebooks", "incidents_of")
+    assert [row["kind"] for row in lake.now.rows(text, {"flow": FLOW})] == ["other_writer"]
 
 
 def with_group(directory: Path, *positions: dict[str, object], sampled: bool = True) -> Lake:

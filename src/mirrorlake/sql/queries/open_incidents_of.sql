@@ -1,5 +1,5 @@
--- What waits for a decision about a flow, oldest first. Parameters: flow.
+-- What is open about a flow, or (*) about the lake as a whole, oldest first. Parameters: flow.
 SELECT at, kind, topic, partition, detail
 FROM open_incidents
-WHERE flow = :flow
+WHERE flow IN (:flow, '*')
 ORDER BY at
