@@ -59,7 +59,8 @@ nb.display(translation.mapped(nb))
 # MAGIC ## The records of a key
 # MAGIC
 # MAGIC Its twenty newest records in the stage, the newest first; no payload is shown. What follows
-# MAGIC translates their offsets.
+# MAGIC translates their offsets. Those of a topic that was deleted and made again since are left
+# MAGIC out: their offsets are other records now.
 
 # COMMAND ----------
 

@@ -83,6 +83,18 @@ def test_what_the_target_did_not_tell_of_is_not_complete(tmp_path: Path) -> None
     )
 
 
+def test_what_an_earlier_target_topic_got_is_not_lost_by_the_one_of_now(tmp_path: Path) -> None:
+    """Under another policy ten records went there; the topic of now has two."""
+    lake = with_ten_records(tmp_path)
+    append(lake, "records", staged([10, 11]))
+    now = {"target_topic": "orders", "target_first": 0, "target_last": 1}
+    segment = {"source_first": 10, "stride": 1, "target_first": 0, "record_count": 2}
+    append(lake, "offset_map", [run_row(10, 11, segments=[segment], **now)])
+    for end, said_of_it in ((2, "1 partitions complete"), (1, "0 partitions complete; 1 the t")):
+        append(lake, "positions", [sample(5, 12, 12, target_topic="orders", target_end=end)])
+        assert said(lake).startswith(f"flow {FLOW}: {said_of_it}")
+
+
 def test_a_topic_that_was_staged_and_never_begun_is_not_complete(tmp_path: Path) -> None:
     """`divergence` lists its records: the host died between its landing and its first sample."""
     lake = with_ten_records(tmp_path)

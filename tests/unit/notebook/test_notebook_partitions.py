@@ -1,6 +1,7 @@
 """Notebooks show each partition, and why records of it are missing, also where that is about the
 whole topic."""
 
+from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,49 @@ def test_partitions_of_several_generations_are_all_mapped(lake: Lake) -> None:
         (0, 0, 10),
         (1, 50, 10),
     ]
+
+
+def test_what_each_target_topic_got_is_mapped(lake: Lake) -> None:
+    """Under another policy, of which the topic was made again, the flow had another one."""
+    now = {"target_topic": "orders", "target_first": 0, "target_last": 9}
+    rows = [run_row(0, 99, target_generation=1), run_row(100, 109, target_generation=0, **now)]
+    append(lake, "offset_map", rows)
+    found = asked(lake, "mapped_partitions", topic="orders")
+    places = [(row["target_topic"], row["source_first"], row["target_last"]) for row in found]
+    assert places == [("east.orders", 0, 99), ("orders", 100, 9)]
+
+
+@pytest.mark.parametrize(
+    ("begun", "offsets"),
+    [
+        ([], [5, 7, 9]),
+        ([{"generation": 1, "partition": None}], [9]),
+        ([{"generation": 1, "partition": 0, "first_offset": 6}], [5, 9]),
+        ([{"generation": 1, "partition": 1, "first_offset": 0}], [5, 7, 9]),
+    ],
+    ids=["first", "made again", "went back", "another one went back"],
+)
+def test_offsets_of_a_log_that_is_no_more_are_not_asked_about(
+    lake: Lake, begun: list[dict[str, object]], offsets: list[int]
+) -> None:
+    """They would be translated as those of other records, exactly."""
+    append(lake, "records", [*staged([5, 7]), *staged([9], seconds_ago=60, generation=1)])
+    common = {"source_cluster": "east", "topic": "orders", "topic_id": "x", "started_at": ago(90)}
+    if begun:
+        lake.append("generations", rows_of("generations", [{**common, **one} for one in begun]))
+    found = asked(lake, "offsets_of_key", topic="orders", key="k", partition=-1)
+    assert sorted(row["source_offset"] for row in found) == offsets
+    since = asked(lake, "offsets_at", topic="orders", at=ago(180).isoformat())
+    assert [row["source_offset"] for row in since] == offsets[:1]
+
+
+def test_a_batch_of_a_time_to_come_is_not_the_newest_one(lake: Lake) -> None:
+    """Behind it nothing would be drawn."""
+    row = {"flow": FLOW, "topic": "orders", "partition": 0, "batch_id": 1, "record_count": 1}
+    rows = [{**row, "produced_at": ago(seconds)} for seconds in (7200, -7200)]
+    append(lake, "latency", rows)
+    (span,) = asked(lake, "span", since="", until="")
+    assert datetime.fromisoformat(span["until"]) < ago(7100)
 
 
 @pytest.mark.parametrize("partition", [None, 0])

@@ -19,17 +19,19 @@ staged AS (
                   UNION SELECT topic FROM missing)
   GROUP BY topic, partition
 ),
-mapped AS (
-  SELECT topic, partition, sum(record_count) AS records, max(source_last) AS last_offset, max(target_last) AS target_last,
-         max(produced_at) AS produced_at
-  FROM offset_translation
-  WHERE flow = :flow
-  GROUP BY topic, partition
-),
 lag AS (
   SELECT *, greatest(source_end, coalesce(source_high_watermark, source_end)) AS log_end
   FROM replication_lag
   WHERE flow = :flow
+),
+-- What an earlier target topic got, as under another policy, does not count for where the one of now ends.
+mapped AS (
+  SELECT map.topic, map.partition, sum(map.record_count) AS records,
+         max(CASE WHEN map.target_topic = coalesce(lag.target_topic, map.target_topic) THEN map.target_last END) AS target_last,
+         max(map.produced_at) AS produced_at
+  FROM offset_translation AS map LEFT JOIN lag ON lag.topic = map.topic AND lag.partition = map.partition
+  WHERE map.flow = :flow
+  GROUP BY map.topic, map.partition
 ),
 sides AS (
   SELECT

@@ -1,6 +1,10 @@
--- The time to look at, as text with its zone: what was asked for, else the hour up to the newest batch of a flow.
--- Parameters: flow, since, until (texts; empty is not asked for).
-WITH newest AS (SELECT max(produced_at) AS at FROM latency WHERE flow = :flow),
+-- The time to look at, as text with its zone: what was asked for, else the hour up to the newest batch of a flow that is not
+-- of a time to come, by a clock that was wrong. Parameters: flow, since, until (texts; empty is not asked for).
+WITH newest AS (
+  SELECT max(produced_at) AS at
+  FROM latency
+  WHERE flow = :flow AND produced_at < current_timestamp() + INTERVAL 5 MINUTES
+),
 found AS (
   SELECT coalesce(try_cast(nullif(:until, '') AS TIMESTAMP), at + INTERVAL 1 SECOND, current_timestamp()) AS until FROM newest
 )
