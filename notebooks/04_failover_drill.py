@@ -82,11 +82,13 @@ nb.display(drill.moves(rehearsal))
 # MAGIC %md
 # MAGIC ## What it means
 # MAGIC
-# MAGIC "left" names what a failover would leave undone, "still has members" whom to stop first.
+# MAGIC "left" names what a failover would leave undone, "still has members" whom to stop first. With
+# MAGIC `dry_run` no this cell fails where something is left, and with it a job that runs the page.
 
 # COMMAND ----------
 
 nb.display(*rehearsal.sentences)
+drill.check(rehearsal)
 
 # COMMAND ----------
 

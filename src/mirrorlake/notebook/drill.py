@@ -13,7 +13,7 @@ import mirrorlake
 from mirrorlake.config.topology import Topology
 from mirrorlake.devtools.local.cluster import STATE_FILE, EmbeddedCluster
 from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
-from mirrorlake.errors import InputError
+from mirrorlake.errors import InputError, ReplicationError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.notebook.host import Notebook
 
@@ -30,10 +30,12 @@ _MOVES = pa.schema(
 
 @dataclass(frozen=True)
 class Drill:
-    """A rehearsal's result: `moves` has a row per group and partition, `sentences` explain."""
+    """A rehearsal's result: `moves` has a row per group and partition, `sentences` explain; `left`
+    is what a failover that was carried out left undone."""
 
     moves: list[dict[str, Any]]
     sentences: list[str]
+    left: tuple[str, ...] = ()
 
 
 def rehearse(nb: Notebook) -> Drill:
@@ -49,7 +51,15 @@ def rehearse(nb: Notebook) -> Drill:
     with _clusters(lake.internals.topology, demo_group=named is None) as sentences:
         _check_same(nb, lake)
         moves_planned = lake.failover(flow, named, dry_run=dry_run)
-    return Drill(moves_planned.groups, [*sentences, *_sentences(moves_planned)])
+    left = () if dry_run else tuple(moves_planned.left)
+    return Drill(moves_planned.groups, [*sentences, *_sentences(moves_planned)], left)
+
+
+def check(drill: Drill) -> None:
+    """Raise ReplicationError if a failover that was carried out left something: a job that runs the
+    page fails by that, as the command does."""
+    if drill.left:
+        raise ReplicationError(f"the failover is not complete: {drill.left[0]}")
 
 
 def _check_same(nb: Notebook, lake: mirrorlake.OpenLake) -> None:

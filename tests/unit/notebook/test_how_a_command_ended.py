@@ -1,4 +1,5 @@
-"""Notebook 08 fails where its command does not end well: a schedule would not notice otherwise."""
+"""Notebooks that change something fail where that does not end well: a schedule would not notice
+otherwise."""
 
 from pathlib import Path
 from typing import cast
@@ -6,7 +7,8 @@ from typing import cast
 import pytest
 
 from mirrorlake.errors import InputError, MirrorlakeError, ReplicationError
-from mirrorlake.notebook import command
+from mirrorlake.notebook import command, drill
+from mirrorlake.notebook.drill import Drill
 from mirrorlake.notebook.host import Host, Notebook
 from tests.support.lake_rows import write_file
 
@@ -29,3 +31,9 @@ def test_it_says_and_raises_it(
         return
     with pytest.raises(raised, match=words):
         command.checked(ended)
+
+
+def test_a_failover_that_was_carried_out_and_left_something_is_no_success() -> None:
+    drill.check(Drill([], ["left: group billing"]))
+    with pytest.raises(ReplicationError, match="not complete: group billing"):
+        drill.check(Drill([], [], left=("group billing", "group audit")))
