@@ -32,6 +32,8 @@ class OffsetSyncs:
         self._flow, self._lake, self._topic = flow, lake, topic
         self._remote_topic, self._target_generation = remote_topic, target_generation
         self._since: int | None = None
+        #: What was mapped into topics that were not, or not known to be, the ones of now.
+        self._left: list[Mapping[str, Any]] = []
 
     def emit(self) -> int:
         """Write the new pairs; returns how many there were. Raises as `OffsetSyncTopic.publish`.
@@ -42,22 +44,25 @@ class OffsetSyncs:
         """
         made = self._topic.ensure()
         if made:  # the topic lacks what earlier turns wrote
-            self._since = None
+            self._since, self._left = None, []
         since = -1 if self._since is None else self._since
-        rows = self._lake.ask("offset_syncs", flow=self._flow, batch_id=since)
-        fresh = syncs_of(self._living(rows), firsts=made or self._since is not None)
+        rows = [*self._lake.ask("offset_syncs", flow=self._flow, batch_id=since), *self._left]
+        living, left = list[Mapping[str, Any]](), list[Mapping[str, Any]]()
+        for row in rows:
+            (living if self._is_living(row) else left).append(row)
+        fresh = syncs_of(living, firsts=made or self._since is not None)
         self._topic.publish(fresh)
         self._since = max([since, *(row["batch_id"] for row in rows)])
+        self._left = left
         return len(fresh)
 
-    def _living(self, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """The rows of target topics that exist, in the generation that the flow writes to now."""
-        return [
-            row
-            for row in rows
-            if row["target_topic"] == self._remote_topic(row["topic"])
+    def _is_living(self, row: Mapping[str, Any]) -> bool:
+        """Whether it is of a target topic that exists, in the generation that the flow writes to
+        now; not known before the target was asked."""
+        return bool(
+            row["target_topic"] == self._remote_topic(row["topic"])
             and row["target_generation"] == self._target_generation(row["topic"])
-        ]
+        )
 
 
 def syncs_of(rows: Iterable[Mapping[str, Any]], firsts: bool) -> list[OffsetSync]:

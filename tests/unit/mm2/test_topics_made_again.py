@@ -82,6 +82,7 @@ def test_checkpoints_are_there_again(tmp_path: Path) -> None:
 
 
 def test_offset_syncs_are_there_again() -> None:
+    """Also where it was not known then which topic the target has, as while it was away."""
     row = {"topic": "t", "partition": 0, "generation": 0, "target_topic": "east.t"}
     row |= {"target_generation": 0, "source_first": 0, "target_first": 0, "source_last": 9}
     row |= {"target_last": 9, "batch_id": 7}
@@ -91,10 +92,16 @@ def test_offset_syncs_are_there_again() -> None:
             return [row] if args["batch_id"] < 7 else []
 
     topic: Any = Topic()
-    syncs = OffsetSyncs(FLOW, Mapped(), topic, lambda _: "east.t", lambda _: 0)
+    generations: list[int | None] = [0]
+    syncs = OffsetSyncs(FLOW, Mapped(), topic, lambda _: "east.t", lambda _: generations[-1])
     assert (syncs.emit(), syncs.emit()) == (2, 0)
     topic.gone = True
     assert syncs.emit() == 2 == len(topic.written)
+    generations.append(None)
+    topic.gone = True
+    assert syncs.emit() == 0
+    generations.append(0)
+    assert (syncs.emit(), syncs.emit()) == (2, 0)
 
 
 def test_offset_syncs_of_a_topic_that_a_broker_made_again(tmp_path: Path) -> None:
