@@ -19,13 +19,13 @@ from mirrorlake.landing.driver_query import DriverQuery
 from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.land import LandingQuery
 from mirrorlake.landing.plan import LandingPlanner
-from mirrorlake.landing.planned import Planned
 from mirrorlake.landing.reading_flows import Reading
 from mirrorlake.landing.source_comparison import (
     CurrentGenerations,
     Decision,
     LandingPlan,
     Loss,
+    Planned,
     SourceTopic,
     TopicGeneration,
 )

@@ -26,10 +26,9 @@ from mirrorlake.cli.inspect import doctor, plan, sql, status, translate
 from mirrorlake.cli.maintain import maintain, register
 from mirrorlake.cli.migrate import migrate
 from mirrorlake.cli.overview import Overview, command
-from mirrorlake.cli.replay import replay
 from mirrorlake.cli.replicate import run
+from mirrorlake.cli.resends import replay, restore
 from mirrorlake.cli.resolve import resolve
-from mirrorlake.cli.restore import restore
 from mirrorlake.cli.spark_queries import translate_checkpoint
 from mirrorlake.cli.trace import trace
 from mirrorlake.cli.verify import verify

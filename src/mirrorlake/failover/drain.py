@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from mirrorlake.attempts import attempts
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.control.closed_sources import closed_sources
-from mirrorlake.control.closed_targets import closed_targets
+from mirrorlake.control.closed_topics import closed_sources, closed_targets
 from mirrorlake.errors import LakeError, LeaseTaken, MirrorlakeError
 from mirrorlake.failover.left_over import Drained
 from mirrorlake.kafka.access import hidden

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from mirrorlake.control.closed_sources import closed_sources
-from mirrorlake.control.closed_targets import closed_targets
+from mirrorlake.control.closed_topics import closed_sources, closed_targets
 from mirrorlake.errors import ClusterUnusable
 from mirrorlake.groups.checkpoint_plan import (
     EXCLUDED,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from mirrorlake.errors import ReplicationError
 from mirrorlake.landing.excluded import unstageable
 from mirrorlake.landing.plan import LandingPlanner
-from mirrorlake.landing.planned import Planned
+from mirrorlake.landing.source_comparison import Planned
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.causes import cause_of, causes_of, places_in
 

@@ -8,8 +8,7 @@ from mirrorlake.lake.changes import Change
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.incidents import Incident, IncidentKey
 from mirrorlake.landing.gaps import Gap
-from mirrorlake.landing.planned import Planned
-from mirrorlake.landing.source_comparison import Loss
+from mirrorlake.landing.source_comparison import Loss, Planned
 from mirrorlake.naming.selection import TopicSelection
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from mirrorlake.lake.retention import Removal
 from mirrorlake.landing.excluded import ExcludedPartitions
-from mirrorlake.landing.planned import Planned
 from mirrorlake.landing.rewound import RewindCheck
 from mirrorlake.landing.source_comparison import (
     NO_GENERATIONS,
@@ -21,6 +20,7 @@ from mirrorlake.landing.source_comparison import (
     Decision,
     LandingPlan,
     Loss,
+    Planned,
     SourceTopic,
     TopicGeneration,
     accepted_starts,

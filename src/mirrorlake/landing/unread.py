@@ -26,8 +26,7 @@ from mirrorlake.landing.checkpoints import forget_query, left_queries
 from mirrorlake.landing.gaps import Doubtful, Gap, doubtful
 from mirrorlake.landing.land import land_again
 from mirrorlake.landing.landing_incidents import FlowSelections, LandingIncidents
-from mirrorlake.landing.planned import Planned
-from mirrorlake.landing.source_comparison import LandingPlan
+from mirrorlake.landing.source_comparison import LandingPlan, Planned
 from mirrorlake.offsets.positions import PartitionGeneration, Ranges, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges, are_in
 from mirrorlake.spark.tasks import deal

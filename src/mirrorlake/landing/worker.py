@@ -27,10 +27,9 @@ from mirrorlake.landing.generations import LakeLandingStore, generations_of
 from mirrorlake.landing.land import LandingQuery, start_landing
 from mirrorlake.landing.landing_incidents import LandingIncidents
 from mirrorlake.landing.plan import LandingPlanner
-from mirrorlake.landing.planned import Planned
 from mirrorlake.landing.reading_flows import ReadingFlows
 from mirrorlake.landing.source import ClusterSource
-from mirrorlake.landing.source_comparison import NO_GENERATIONS, CurrentGenerations
+from mirrorlake.landing.source_comparison import NO_GENERATIONS, CurrentGenerations, Planned
 from mirrorlake.landing.source_states import note_fresh_topics
 from mirrorlake.landing.unread import UnreadOffsets
 from mirrorlake.naming.worker_groups import work_of_landing

@@ -55,7 +55,7 @@ def preparing(lake: Lake, stands_by: Callable[[], bool]) -> Worker:
     def prepare() -> None:
         if not stands_by():
             return
-        from mirrorlake.spark.rehearsal import rehearse  # a run with `--once` may have no Spark
+        from mirrorlake.lake.warmup import rehearse  # a run with `--once` may have no Spark
 
         with TemporaryDirectory(prefix="mirrorlake-standby-") as folder:
             rehearse(lake.spark, Path(folder))

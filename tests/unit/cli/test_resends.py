@@ -10,8 +10,7 @@ import pytest
 import typer
 
 from mirrorlake.cli.context import Context
-from mirrorlake.cli.replay import replay, tell
-from mirrorlake.cli.restore import _below
+from mirrorlake.cli.resends import _below, replay, tell
 from mirrorlake.errors import InputError
 from mirrorlake.library.answers import Rows
 from mirrorlake.library.resent import Resent, shown

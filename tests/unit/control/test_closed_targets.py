@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.config.topology import load_topology
-from mirrorlake.control.closed_targets import closed_targets
+from mirrorlake.control.closed_topics import closed_targets
 from mirrorlake.errors import ClusterUnreachable, ClusterUnusable
 from mirrorlake.groups import inventory
 from mirrorlake.groups.inventory import GroupInventory, take_inventory

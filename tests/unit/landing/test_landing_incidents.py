@@ -8,10 +8,10 @@ import pytest
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.landing_incidents import LandingIncidents
-from mirrorlake.landing.planned import Planned
 from mirrorlake.landing.source_comparison import (
     CurrentGenerations,
     LandingPlan,
+    Planned,
     SourceTopic,
     TopicGeneration,
 )

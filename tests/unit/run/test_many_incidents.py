@@ -21,11 +21,11 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.targets import LivingMirror, close_unfounded, note_targets
 from mirrorlake.landing.landing_incidents import LandingIncidents
-from mirrorlake.landing.planned import Planned
 from mirrorlake.landing.source_comparison import (
     CurrentGenerations,
     LandingPlan,
     Loss,
+    Planned,
     SourceTopic,
     TopicGeneration,
 )

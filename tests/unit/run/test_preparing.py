@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from mirrorlake.lake import warmup
 from mirrorlake.run import preparing as module
 from mirrorlake.run.preparing import preparing
-from mirrorlake.spark import rehearsal
 
 
 class Lake:
@@ -25,7 +25,7 @@ def ended(monkeypatch: pytest.MonkeyPatch, fails: int, stands_by: Callable[[], b
         if len(tried) <= fails:
             raise OSError("no room")
 
-    monkeypatch.setattr(rehearsal, "rehearse", rehearse)
+    monkeypatch.setattr(warmup, "rehearse", rehearse)
     monkeypatch.setattr(module, "PAUSES", (0.0,))
     lake: Any = Lake()
     worker = preparing(lake, stands_by)

@@ -12,7 +12,7 @@ from mirrorlake.config.lake import Lake as Location
 from mirrorlake.devtools.local.metastore import hive_metastore
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.opening import open_lake
-from mirrorlake.spark.rehearsal import rehearse
+from mirrorlake.lake.warmup import rehearse
 from mirrorlake.spark.session import local_session
 
 _NAME = "warmup"

@@ -1,4 +1,5 @@
-"""Which target topics are not the ones that a flow writes to, or no longer are."""
+"""Which source topics are no longer the ones that a flow has mirrored, and which target topics are
+not the ones that it writes to, or no longer are."""
 
 import logging
 from collections.abc import Collection
@@ -7,10 +8,13 @@ from confluent_kafka import KafkaException
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable
+from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicIdentity
+from mirrorlake.lake.other_logs import made_again, other_logs
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.targets import living_targets
+from mirrorlake.landing.generations import since_landed
 
 logger = logging.getLogger(__name__)
 
@@ -59,3 +63,24 @@ def _identities(
     except KafkaException as error:
         message = f"cluster {flow.target} does not say which topics it has: {error.args[0].str()}"
         raise ClusterUnusable(message, alias=flow.target) from error
+
+
+def closed_sources(
+    lake: Reader,
+    source: ClusterAdmin,
+    flow: ResolvedFlow,
+    topics: Collection[str],
+    sure: bool = True,
+) -> dict[str, str]:
+    """Which of these source topics were made again since they were landed, and why they are closed:
+    the map leads to offsets of a lost log, and a position in the new one has no counterpart until
+    an operator lets its generation begin. With `sure` a topic is closed too of which the source
+    does not say which one it has. Raises ClusterUnreachable."""
+    now = since_landed(lake, source, topics)
+    again = now.made_again | other_logs(lake, flow.name).topics.intersection(topics)
+    unknown = sorted(now.unknown) if sure else ()
+    unsaid = (
+        f"cluster {flow.source} does not say whether it is the topic that was mirrored; run this "
+        "again once it does"
+    )
+    return dict.fromkeys(unknown, unsaid) | dict.fromkeys(sorted(again), made_again(flow.source))
