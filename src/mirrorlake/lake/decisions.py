@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mirrorlake.lake.targets import LivingMirror
@@ -28,7 +29,16 @@ class Lost(NamedTuple):
     target_offset: int
 
 
-class Decided(NamedTuple):
+RangesByPlace = defaultdict[PartitionGeneration, OffsetRanges]
+"""Offsets by partition and generation."""
+
+
+def _no_ranges() -> RangesByPlace:
+    return defaultdict(OffsetRanges)
+
+
+@dataclass
+class Decided:
     """What an operator decided about stopped partitions, each in a generation of its topic.
 
     Attributes:
@@ -43,18 +53,18 @@ class Decided(NamedTuple):
             this target offset no longer counts.
     """
 
-    stopped: frozenset[PartitionGeneration]
-    skipped: dict[PartitionGeneration, OffsetRanges]
-    foreign: dict[PartitionGeneration, int]
-    trimmed: dict[PartitionGeneration, OffsetRanges]
-    found_none: dict[PartitionGeneration, OffsetRanges]
-    parked: dict[PartitionGeneration, OffsetRanges]
-    lost: dict[TopicAndPartition, Lost]
-    again: dict[PartitionGeneration, int]
+    stopped: set[PartitionGeneration] = field(default_factory=set)
+    skipped: RangesByPlace = field(default_factory=_no_ranges)
+    foreign: dict[PartitionGeneration, int] = field(default_factory=dict)
+    trimmed: RangesByPlace = field(default_factory=_no_ranges)
+    found_none: RangesByPlace = field(default_factory=_no_ranges)
+    parked: RangesByPlace = field(default_factory=_no_ranges)
+    lost: dict[TopicAndPartition, Lost] = field(default_factory=dict)
+    again: dict[PartitionGeneration, int] = field(default_factory=dict)
 
-    def accepted_holes(self) -> dict[PartitionGeneration, OffsetRanges]:
+    def accepted_holes(self) -> RangesByPlace:
         """The source offsets that the flow does not look for in the stage."""
-        accepted: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)
+        accepted = _no_ranges()
         for place, ranges in [*self.trimmed.items(), *self.found_none.items()]:
             accepted[place].add(ranges)
         return accepted
@@ -66,45 +76,29 @@ def decided_of(rows: Iterable[Mapping[str, Any]], mirror: Callable[[str], Living
     `mirror` returns a source topic's target: a decision about another topic or generation does not
     hold. One without a generation holds for any; one without a topic, for the first.
     """
-    stopped: set[PartitionGeneration] = set()
-    skipped: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)
-    trimmed: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)
-    found_none: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)
-    parked: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)
-    foreign: dict[PartitionGeneration, int] = {}
-    lost: dict[TopicAndPartition, Lost] = {}
-    again: dict[PartitionGeneration, int] = {}
+    decided = Decided()
     for row in sorted(rows, key=lambda row: row["at"]):
         place = PartitionGeneration.from_row(row)
         offsets = [(row["first_offset"], row["last_offset"])]
         if not mirror(row["topic"]).is_of(row):
             continue
         if row["kind"] == _LOST:
-            again.pop(place, None)  # offsets at the target begin anew below it
+            decided.again.pop(place, None)  # offsets at the target begin anew below it
         if row["kind"] == _LOST and row["open"]:
             number = row["target_generation"] or 0
-            lost[place.topic_partition] = Lost(number, row["target_offset"])
+            decided.lost[place.topic_partition] = Lost(number, row["target_offset"])
         elif row["kind"].startswith("map_") and row["resolution"] == PRODUCE_AGAIN:
-            again[place] = row["target_offset"]
+            decided.again[place] = row["target_offset"]
         elif row["resolution"] == "stop":
-            stopped.add(place)
+            decided.stopped.add(place)
         elif row["resolution"] in ("skip", ACCEPT):
-            skipped[place].add(offsets if row["first_offset"] is not None else ())
+            decided.skipped[place].add(offsets if row["first_offset"] is not None else ())
         elif row["resolution"] == PARK:
-            parked[place].add(offsets)
+            decided.parked[place].add(offsets)
         elif row["kind"] == "stage_trimmed" and row["resolution"] == "continue":
-            trimmed[place].add(offsets)
+            decided.trimmed[place].add(offsets)
         elif row["kind"] == "stage_trimmed" and row["resolution"] == FOUND_NONE:
-            found_none[place].add(offsets)
+            decided.found_none[place].add(offsets)
         elif row["kind"] == "position_lost" and row["resolution"] == "continue":
-            foreign[place] = max(foreign.get(place, -1), row["first_offset"])
-    return Decided(
-        frozenset(stopped),
-        skipped=dict(skipped),
-        foreign=foreign,
-        trimmed=dict(trimmed),
-        found_none=dict(found_none),
-        parked=dict(parked),
-        lost=lost,
-        again=again,
-    )
+            decided.foreign[place] = max(decided.foreign.get(place, -1), row["first_offset"])
+    return decided

@@ -65,7 +65,7 @@ def flow_spec(
             *sorted(closed),
             *(() if isinstance(settings.paused, bool) else settings.paused),
         ),
-        stopped=decided.stopped,
+        stopped=frozenset(decided.stopped),
         skipped=decided.skipped,
         again=decided.again,
         known_foreign=decided.foreign,

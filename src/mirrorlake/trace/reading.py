@@ -1,6 +1,5 @@
 """Reads a lake's facts about one record; each query is bounded by its place or time."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -38,11 +37,12 @@ def read_facts(
     """
     keys = place._asdict()
     rows = lake.query_rows("trace_record", **keys)
-    record = _first([row for row in rows if generation in (ANY_GENERATION, row["generation"])])
+    wanted = (row for row in rows if generation in (ANY_GENERATION, row["generation"]))
+    record = next(wanted, None)
     generation = generation if record is None else record["generation"]
     # Read progress before the map's row: one below it and not in the map even then was passed over.
     passed = _passed(lake, place, generation)
-    mapped = _first(lake.query_rows("trace_map", generation=generation, **keys))
+    mapped = _row(lake, "trace_map", generation=generation, **keys)
     facts = Facts(
         place,
         now,
@@ -52,12 +52,12 @@ def read_facts(
         flow_state=flow_state,
         newest=_newest_sample(lake, place, now),
     )
-    around = _first(lake.query_rows("trace_around", **keys)) if record is None else None
+    around = _row(lake, "trace_around", **keys) if record is None else None
     known = any(value is not None for value in (around or {}).values())
     if record is None and mapped is None and facts.newest is None and not known:
         raise UnknownOffset(never_seen(place.flow, place.topic, place.partition, False))
     parked = (
-        _first(lake.query_rows("trace_parked", generation=max(0, generation), **keys))
+        _row(lake, "trace_parked", generation=max(0, generation), **keys)
         if mapped is None
         else None
     )
@@ -79,9 +79,7 @@ def origin(
 
     Raises UnknownOffset if no record of this flow is at the offset.
     """
-    row = _first(
-        lake.query_rows("trace_origin", flow=flow, topic=topic, partition=partition, offset=offset)
-    )
+    row = _row(lake, "trace_origin", flow=flow, topic=topic, partition=partition, offset=offset)
     if row is None:
         raise UnknownOffset(
             f"offset {offset} of target {topic}-{partition} holds no record that flow {flow} "
@@ -100,9 +98,7 @@ def newest_with_key(
     Raises InputError if there is none, or the digits are invalid.
     """
     since_ms = -(2**63) if since is None else _ms(since)
-    row = _first(
-        lake.query_rows("trace_key", flow=flow, topic=topic, key=_digits(key), since_ms=since_ms)
-    )
+    row = _row(lake, "trace_key", flow=flow, topic=topic, key=_digits(key), since_ms=since_ms)
     if row is None:
         later = "" if since is None else f" with a timestamp since {since:%Y-%m-%d %H:%M:%S} UTC"
         raise InputError(
@@ -126,12 +122,10 @@ def _batches(lake: Reader, facts: Facts) -> dict[str, Any]:
     batches: dict[str, Any] = {}
     keys = facts.place.of_partition
     if facts.record is not None and facts.record["batch_id"] is not None:
-        batches["batch"] = _first(
-            lake.query_rows("trace_batch", batch_id=facts.record["batch_id"], **keys)
-        )
+        batches["batch"] = _row(lake, "trace_batch", batch_id=facts.record["batch_id"], **keys)
     if facts.mapped is not None and not facts.is_merged:
-        batches["produced"] = _first(
-            lake.query_rows("trace_produced", batch_id=facts.mapped["batch_id"], **keys)
+        batches["produced"] = _row(
+            lake, "trace_produced", batch_id=facts.mapped["batch_id"], **keys
         )
     return batches
 
@@ -180,7 +174,7 @@ def _passed(lake: Reader, place: TracedRecord, generation: int) -> FactRow | Non
     """The flow's progress in a partition's generation; None if that of the record is unknown."""
     if generation == ANY_GENERATION:
         return None
-    return _first(lake.query_rows("trace_passed", generation=generation, **place._asdict()))
+    return _row(lake, "trace_passed", generation=generation, **place._asdict())
 
 
 def _newest_sample(lake: Reader, place: TracedRecord, now: datetime) -> FactRow | None:
@@ -202,7 +196,7 @@ def _sample(
         return None
     keys = {**place.of_partition, "generation": generation}
     keys |= {"since_ms": _ms(until - back), "until_ms": _ms(until)}
-    return _first(lake.query_rows("trace_sample", **keys))
+    return _row(lake, "trace_sample", **keys)
 
 
 def _backlog(lake: Reader, facts: Facts) -> int | None:
@@ -229,7 +223,9 @@ def _readers(lake: Reader, facts: Facts) -> list[FactRow]:
     return [*lake.query_rows("trace_readers", back=f"{target}->{source}", **keys)]
 
 
-def _first(rows: Sequence[FactRow]) -> FactRow | None:
+def _row(lake: Reader, query: str, **keys: object) -> FactRow | None:
+    """The first row of a query's answer, if it has one."""
+    rows = lake.query_rows(query, **keys)
     return rows[0] if rows else None
 
 

@@ -14,6 +14,7 @@ from mirrorlake.kafka.values import Row
 from mirrorlake.lake.objectives import known_heartbeats
 from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
+from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.run.target_losses import ends_below
 from mirrorlake.verify.not_compared import (
@@ -35,7 +36,7 @@ from mirrorlake.verify.not_compared import (
 )
 from mirrorlake.verify.partition_scope import PartitionScope
 from mirrorlake.verify.plan import mapped_segments
-from mirrorlake.verify.ranges import Extent, without
+from mirrorlake.verify.ranges import Extent
 from mirrorlake.verify.scope import FlowScope
 from mirrorlake.verify.verdict import FOREIGN
 
@@ -208,7 +209,7 @@ def _unseen(scope: FlowScope, one: PartitionScope) -> list[NotCompared]:
     proven = [audited.extent for audited in one.audited if audited.proven]
     return [
         NotCompared(*one.key, one.generation, *extent, NO_ANSWER, detail=NO_WORD)
-        for extent in without((one.first, one.end - 1), proven)
+        for extent in OffsetRanges(proven).lacking(one.first, one.end - 1)
     ]
 
 

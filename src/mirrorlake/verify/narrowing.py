@@ -12,9 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from mirrorlake.offsets.ranges import merged
+from mirrorlake.offsets.ranges import are_in, merged
 from mirrorlake.verify import verdict as kinds
-from mirrorlake.verify.ranges import is_in
 from mirrorlake.verify.sides import Expected, Mapped, Side, extra_records, missing_records
 from mirrorlake.verify.verdict import Allowances, Difference, Verdict
 
@@ -200,12 +199,13 @@ class _Comparison:
 
     def _got(self, gone: set[int]) -> Iterator[tuple[int, bytes]]:
         """What the target has of this flow."""
-        target, allowed, others = self._target, self._allowed, merged(self._allowed.others)
+        target, allowed = self._target, self._allowed
+        elsewhere = are_in(merged(allowed.others), target.offsets)
         known = {at for places in self._targets.values() for at in places}
         for number, (at, digest) in enumerate(
             zip(target.offsets.tolist(), target.digests, strict=True)
         ):
-            unknown = at not in known and (allowed.others_anywhere or is_in(others, at))
+            unknown = at not in known and (allowed.others_anywhere or elsewhere[number])
             if unknown or (allowed.shared and not target.own[number]):
                 self._excused[kinds.OTHERS] += 1
             elif at not in gone:

@@ -9,7 +9,7 @@ from typing import Any
 from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import GenerationOffset, InGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import NO_END, OffsetRanges, merged
-from mirrorlake.verify.ranges import Extent, without
+from mirrorlake.verify.ranges import Extent
 
 #: Why records were not compared (docs/trust.md says what each means).
 NOT_STAGED, NOT_MAPPED, IN_FLIGHT = "not_staged", "not_mapped", "in_flight"
@@ -100,8 +100,8 @@ def not_mapped(known: PartitionFacts) -> list[NotCompared]:
             (max(first, file_range.first), file_range.last)
             for file_range in known.staged.within(generation, first, NO_END)
         )
-        left_out = merged(known.left_out(generation))
-        for extent in (part for stretch in staged for part in without(stretch, left_out)):
+        left_out = OffsetRanges(known.left_out(generation))
+        for extent in (part for stretch in staged for part in left_out.lacking(*stretch)):
             stretches.append(NotCompared(*known.key, generation, *extent, NOT_MAPPED))
     return stretches
 
@@ -119,7 +119,8 @@ def maybe_not_staged(known: PartitionFacts) -> NotCompared | None:
 def removed_head(known: PartitionFacts) -> Extent | None:
     """The offsets from the first to the last that the source still has of those that were removed
     from the stage, if nothing but the map can show that the flow has them."""
-    removed = [extent for head in _heads(known) for extent in _common(known.removed, head)]
+    ranges = OffsetRanges(known.removed)
+    removed = [extent for head in _heads(known) for extent in ranges.within(*head)]
     return (removed[0][0], removed[-1][1]) if removed else None
 
 
@@ -128,8 +129,9 @@ def maybe_skipped(known: PartitionFacts, mapped: Iterable[Extent] = ()) -> list[
     purpose, at most 16, the longest first: landing begins where a log does, or notes what it passes
     over. Of what was removed from the stage, these are not in `mapped`, the map of `removed_head`.
     Whether one holds a record must be looked up: it may be markers, or gaps of compaction."""
-    sent = [part for extent in merged(mapped) for part in _common(known.removed, extent)]
-    lacking = [part for head in _heads(known) for part in without(head, sent)]
+    removed = OffsetRanges(known.removed)
+    sent = OffsetRanges(part for one in merged(mapped) for part in removed.within(*one))
+    lacking = [part for head in _heads(known) for part in sent.lacking(*head)]
     longest = nlargest(_LOOKED_UP, lacking, key=lambda extent: extent[1] - extent[0])
     place = (*known.key, known.landed.generation)
     return [NotCompared(*place, *extent, NOT_STAGED, detail=IN_FRONT) for extent in longest]
@@ -140,13 +142,8 @@ def _heads(known: PartitionFacts) -> list[Extent]:
     if known.source is None or known.first is None or not known.same:
         return []
     generation, (start, end) = known.landed.generation, known.source
-    head = (max(start, known.begins), min(end, known.first) - 1)
-    return without(head, merged([*known.left_out(generation), *known.passed_over]))
-
-
-def _common(ranges: Iterable[Extent], extent: Extent) -> Sequence[Extent]:
-    """The parts of some ranges that lie in an extent, in order."""
-    return OffsetRanges(ranges).within(*extent)
+    excused = OffsetRanges([*known.left_out(generation), *known.passed_over])
+    return excused.lacking(max(start, known.begins), min(end, known.first) - 1)
 
 
 def reasons(

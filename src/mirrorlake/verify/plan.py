@@ -13,7 +13,7 @@ from mirrorlake.offsets.runs import Segment
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.verify.job import Range
 from mirrorlake.verify.partition_scope import PartitionScope
-from mirrorlake.verify.ranges import RANGE_OFFSETS, Extent, cut, sampled, without
+from mirrorlake.verify.ranges import RANGE_OFFSETS, Extent, cut, sampled
 from mirrorlake.verify.scope import FlowScope
 from mirrorlake.verify.verdict import Allowances
 
@@ -63,7 +63,7 @@ def choose(scope: FlowScope, partitions: Iterable[PartitionScope], choice: Choic
         last = min(partition.end - 1, choice.bounds[1])
         settled = [one for one in partition.audited if one.proven or not choice.differing]
         done = [] if choice.again else [one.extent for one in settled]
-        extents = cut(without((first, last), done))
+        extents = cut(OffsetRanges(done).lacking(first, last))
         if not extents and not choice.again and first <= last:
             extents = _grown_tail(partition, first, last)
         if choice.sample is not None:

@@ -1,10 +1,7 @@
 """Which ranges of source offsets are compared, cut at the same offsets each time. Pure."""
 
 import zlib
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-
-from mirrorlake.offsets.ranges import NO_END
+from collections.abc import Iterable
 
 #: Offsets per range. Ranges begin and end at multiples of it, or at the ends of an extent.
 RANGE_OFFSETS = 100_000
@@ -22,24 +19,6 @@ def cut(extents: Iterable[Extent], size: int = RANGE_OFFSETS) -> list[Extent]:
             pieces.append((first, end))
             first = end + 1
     return pieces
-
-
-def without(wanted: Extent, done: Iterable[Extent]) -> list[Extent]:
-    """The parts of an extent that others do not cover."""
-    left, (first, last) = [], wanted
-    for begin, end in sorted(done):
-        if begin > first and first <= last:
-            left.append((first, min(last, begin - 1)))
-        first = max(first, end + 1)
-    if first <= last:
-        left.append((first, last))
-    return left
-
-
-def is_in(extents: Sequence[Extent], offset: int) -> bool:
-    """Whether an offset lies in one of `merged` extents."""
-    at = bisect_right(extents, (offset, NO_END)) - 1
-    return at >= 0 and offset <= extents[at][1]
 
 
 def sampled(ranges: Iterable[Extent], name: str, share: float) -> list[Extent]:

@@ -25,6 +25,7 @@ from mirrorlake.offsets.positions import (
     TopicAndPartition,
     partitions_of,
 )
+from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.verify import verdict as kinds
 from mirrorlake.verify.left_out import LeftOut
@@ -35,7 +36,7 @@ from mirrorlake.verify.partition_scope import (
     first_staged,
     newest_extents,
 )
-from mirrorlake.verify.ranges import Extent, without
+from mirrorlake.verify.ranges import Extent
 from mirrorlake.verify.target_side import TargetSide
 from mirrorlake.verify.verdict import Allowances
 
@@ -290,8 +291,8 @@ class FlowScope:
         gone = self._left_out.gone(place)
         if gone:
             gone += self._left_out.forgotten(place)
-        mapped = (row["source_first"], (row["source_end"] if first is None else first) - 1)
-        lacking = without(mapped, gone)
+        end = row["source_end"] if first is None else first
+        lacking = OffsetRanges(gone).lacking(row["source_first"], end - 1)
         return lacking[0][0] if lacking else first
 
     def _allowed(self, row: ExtentRow, flying: Iterable[Extent]) -> Allowances:

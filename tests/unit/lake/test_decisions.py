@@ -1,6 +1,7 @@
 """What an operator decided about a flow's partitions holds in the generations that it was about."""
 
 import shutil
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -47,9 +48,7 @@ def decided(lake: Lake, living: int | None, name: str | None = MIRROR) -> Decide
     return Incidents(lake).decided(FLOW, lambda _: LivingMirror(name, living))
 
 
-NOTHING = Decided(
-    frozenset(), skipped={}, foreign={}, trimmed={}, found_none={}, parked={}, lost={}, again={}
-)
+NOTHING = Decided()
 
 
 @pytest.mark.parametrize(
@@ -72,8 +71,8 @@ def test_each_is_of_a_generation(
 ) -> None:
     at_target = {} if kind == "stage_trimmed" else {"target_generation": 2}
     Incidents(lake).note([Incident(FLOW, kind, error(HERE, **at_target))], choice)
-    assert decided(lake, 2) == decided(lake, None) == NOTHING._replace(**wanted)
-    over = NOTHING if at_target else NOTHING._replace(**wanted)
+    assert decided(lake, 2) == decided(lake, None) == replace(NOTHING, **wanted)
+    over = NOTHING if at_target else replace(NOTHING, **wanted)
     assert decided(lake, 3) == decided(lake, 0) == over, (
         "what is about a target topic is of that one alone"
     )
@@ -110,7 +109,7 @@ def test_each_is_of_the_mirror_that_it_names(lake: Lake, kind: str, choice: str)
 def test_what_was_decided_about_the_stage_is_of_any_mirror(lake: Lake) -> None:
     note_targets(lake, FLOW, {("orders", MIRROR): NotedTarget(0, "id")})
     Incidents(lake).note([Incident(FLOW, "stage_trimmed", error(HERE))], "continue")
-    wanted = NOTHING._replace(trimmed={HERE: RANGES})
+    wanted = replace(NOTHING, trimmed={HERE: RANGES})
     assert decided(lake, 0) == decided(lake, 0, RENAMED) == wanted
 
 
@@ -135,7 +134,7 @@ def test_what_an_earlier_version_wrote_is_of_the_first_generation_and_of_any_tar
 ) -> None:
     old = ReplicationError("planted", topic="orders", partition=0, first_offset=5, last_offset=9)
     Incidents(lake).note([Incident(FLOW, "target_refused", old)], "skip")
-    assert decided(lake, 0) == decided(lake, 7) == NOTHING._replace(skipped={BEFORE: RANGES})
+    assert decided(lake, 0) == decided(lake, 7) == replace(NOTHING, skipped={BEFORE: RANGES})
 
 
 def test_what_a_target_lost_holds_its_partition_as_long_as_it_is_the_one_that_there_is(
@@ -143,7 +142,7 @@ def test_what_a_target_lost_holds_its_partition_as_long_as_it_is_the_one_that_th
 ) -> None:
     lost = TargetLost("planted", target_offset=50, **HERE._asdict(), target_generation=1)
     Incidents(lake).open(FLOW, "target_lost", lost)
-    assert decided(lake, 1) == NOTHING._replace(lost={("orders", 0): Lost(1, 50)})
+    assert decided(lake, 1) == replace(NOTHING, lost={("orders", 0): Lost(1, 50)})
     assert decided(lake, 2) == NOTHING
 
 
@@ -155,7 +154,7 @@ def test_what_an_older_lake_does_not_know_is_produced_again_until_the_target_los
     incidents = Incidents(lake)
     unknown = error(HERE, target_generation=1, target_offset=70)
     incidents.note([Incident(FLOW, kind, unknown)], "produce-again")
-    assert decided(lake, 1) == NOTHING._replace(again={HERE: 70})
+    assert decided(lake, 1) == replace(NOTHING, again={HERE: 70})
     assert decided(lake, 2) == NOTHING
     lost = TargetLost("planted", target_offset=50, **HERE._asdict(), target_generation=1)
     incidents.note([Incident(FLOW, "target_lost", lost)], "produce-again")
@@ -170,7 +169,7 @@ def test_one_of_another_generation_is_told_and_closed_by_itself(lake: Lake) -> N
     incidents.settle_all([IncidentKey(FLOW, "target_refused", *HERE)], "stop")
     assert [item.place for item in incidents.refused(FLOW)] == [BEFORE]
     incidents.settle_all([IncidentKey(FLOW, "target_refused", *BEFORE)], "skip")
-    assert decided(lake, 0) == NOTHING._replace(stopped=frozenset({HERE}), skipped={BEFORE: RANGES})
+    assert decided(lake, 0) == replace(NOTHING, stopped=frozenset({HERE}), skipped={BEFORE: RANGES})
 
 
 def test_what_a_target_loses_is_told_beside_what_waits_of_the_topic_before(lake: Lake) -> None:
@@ -219,6 +218,6 @@ def test_a_lake_of_an_earlier_version_is_asked_and_goes_on(lake: Lake, tmp_path:
     (row,) = found.query_rows("mirror_incidents", flow=FLOW)
     assert (row["generation"], row["target_generation"]) == (0, None)
     again = open_lake(_no_session, Location(path=str(lake.directory)), tmp_path)
-    assert decided(again, 3) == NOTHING._replace(skipped={BEFORE: RANGES})
+    assert decided(again, 3) == replace(NOTHING, skipped={BEFORE: RANGES})
     Incidents(again).open(FLOW, "target_refused", error(HERE, target_generation=3))
     assert [item.place for item in Incidents(again).refused(FLOW)] == [HERE]

@@ -36,6 +36,17 @@ def test_they_hold_what_they_were_given(
     )
 
 
+@given(PAIRS, st.lists(PAIRS, max_size=6), st.integers(0, 41))
+def test_what_they_lack_is_what_they_do_not_hold(
+    asked: tuple[int, int], held: list[tuple[int, int]], offset: int
+) -> None:
+    ranges, wanted = OffsetRanges(held), set(range(asked[0], asked[1] + 1))
+    lacking = ranges.lacking(*asked)
+    assert _offsets(lacking) == wanted - _offsets(held) and lacking == sorted(lacking)
+    assert (offset in ranges) == (offset in _offsets(held))
+    assert ranges.lacking(asked[1] + 1, asked[0]) == []
+
+
 def _offsets(ranges: Any) -> set[int]:
     return set(chain.from_iterable(range(first, last + 1) for first, last in ranges))
 

@@ -1,6 +1,7 @@
 """What replays had sent to a flow's own target topic, and the target has lost: parked records wait
 once more, and nothing says that they are there."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -37,7 +38,7 @@ SPEC = FlowSpec(
     produce_tasks=1,
     transactional=True,
 )
-NONE_DECIDED = Decided(frozenset(), {}, {}, {}, {}, {}, {}, {})
+NONE_DECIDED = Decided()
 
 
 def replayed(flow: str, offset: int, target: int, seconds_ago: float) -> dict[str, Any]:
@@ -137,7 +138,7 @@ def test_what_is_sent_while_it_waits_for_a_decision_stays_sent(
     sent = [(TOPIC, 0, 0, offset, MIRROR) for offset in PARKED]
     layout = "topic STRING, partition INT, generation INT, offset BIGINT, target_topic STRING"
     lake.change("note_parked_sent", {"sent": Frame(layout, sent)}, flow=FLOW)
-    decided = NONE_DECIDED._replace(lost={(TOPIC, 0): Lost(1, MAPPED)})
+    decided = replace(NONE_DECIDED, lost={(TOPIC, 0): Lost(1, MAPPED)})
     look(lake, monkeypatch, MAPPED + len(PARKED), decided)
     assert waiting(lake) == []
 

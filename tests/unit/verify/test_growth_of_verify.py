@@ -6,6 +6,7 @@ import pytest
 
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import GenerationOffset
+from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.verify.not_compared import (
     NotCompared,
@@ -15,7 +16,7 @@ from mirrorlake.verify.not_compared import (
     reasons,
 )
 from mirrorlake.verify.outcome import Outcome
-from mirrorlake.verify.ranges import RANGE_OFFSETS, cut, sampled, without
+from mirrorlake.verify.ranges import RANGE_OFFSETS, cut, sampled
 from tests.support.growth import LINEAR, SORTED, Made, growth
 
 
@@ -74,7 +75,7 @@ PLANS: dict[str, Made] = {
     ),
     "why it was not": each_with_an_incident,
     "what is left to compare": lambda size: (
-        lambda: cut(without((0, 2 * size * RANGE_OFFSETS), ranges(size)[::2]))
+        lambda: cut(OffsetRanges(ranges(size)[::2]).lacking(0, 2 * size * RANGE_OFFSETS))
     ),
     "a sample": lambda size: lambda: sampled(ranges(size), "t-0", 0.5),
     "what came of it": lambda size: lambda: added(size),

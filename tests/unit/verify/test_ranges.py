@@ -3,27 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.offsets.ranges import merged
-from mirrorlake.verify.ranges import Extent, cut, is_in, sampled, without
-
-EXTENTS = st.lists(
-    st.tuples(st.integers(0, 60), st.integers(0, 60)).map(lambda pair: tuple(sorted(pair))),
-    max_size=5,
-)
+from mirrorlake.verify.ranges import Extent, cut, sampled
 
 
 def offsets(extents: list[Extent]) -> list[int]:
     return [at for first, last in extents for at in range(first, last + 1)]
-
-
-@given(st.tuples(st.integers(0, 60), st.integers(0, 60)), EXTENTS)
-def test_what_is_left_is_what_is_not_done(wanted: Extent, done: list[Extent]) -> None:
-    assert offsets(without(wanted, done)) == sorted(set(offsets([wanted])) - set(offsets(done)))
-
-
-@given(EXTENTS, st.integers(0, 61))
-def test_whether_an_offset_is_in_some_extents(extents: list[Extent], offset: int) -> None:
-    assert is_in(merged(extents), offset) == (offset in offsets(extents))
 
 
 @given(st.tuples(st.integers(0, 300), st.integers(0, 300)))
