@@ -97,7 +97,8 @@ class Routes:
             for step in self.steps(cluster_topic):
                 self._count += 1
                 if real:
-                    self._arrive(step, way)
+                    arrived = self.arrivals.setdefault(step.end, {})
+                    arrived[step] = min(arrived.get(step, way), way, key=len)
                 if check_topic_name(step.end.topic):
                     continue
                 been = [one.start for one in way] + [cluster_topic]
@@ -111,10 +112,6 @@ class Routes:
                 else:
                     ways[step.end] = (*way, step)
                     queue.append(step.end)
-
-    def _arrive(self, step: Step, way: tuple[Step, ...]) -> None:
-        ways = self.arrivals.setdefault(step.end, {})
-        ways[step] = min(ways.get(step, way), way, key=len)
 
 
 def origins(

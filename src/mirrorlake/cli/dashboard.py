@@ -3,7 +3,6 @@
 import signal
 import webbrowser
 from pathlib import Path
-from types import FrameType
 
 import typer
 
@@ -50,12 +49,8 @@ def dashboard(
         shared.say(f"dashboard at {server.url} (Ctrl-C ends it)")
         if not no_open:
             webbrowser.open(server.url)
-        signal.signal(signal.SIGTERM, _interrupt)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
             shared.say("ended")
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

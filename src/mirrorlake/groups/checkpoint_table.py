@@ -130,16 +130,10 @@ def note_left_out(
     one partition in which a group has a position, or NO_PLACE."""
     if not any(groups for _, groups in noted):
         return
-    common = {"flow": flow, "checkpointed_at": next_time(lake.now, "newest_checkpoint")}
+    at = next_time(lake.now, "newest_checkpoint")
+    common = {"flow": flow, "checkpointed_at": at, "synced": False}
     rows = [
-        {
-            **common,
-            "group_id": group,
-            "topic": topic,
-            "partition": partition,
-            "synced": False,
-            "reason": reason,
-        }
+        {**common, "group_id": group, "topic": topic, "partition": partition, "reason": reason}
         for reason, groups in noted
         for group, (topic, partition) in groups.items()
     ]

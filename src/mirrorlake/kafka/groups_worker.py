@@ -54,19 +54,9 @@ def main() -> None:
 
 
 def _ask_with_value(
-    ask: "Callable[[AdminClient, float, str, Any], Future[Any]]",
-    client: AdminClient,
-    seconds: float,
-    groups: Mapping[str, Any],
-    group: str,
+    ask: "_Ask", client: AdminClient, seconds: float, groups: Mapping[str, Any], group: str
 ) -> "Future[Any]":
-    return ask(client, seconds, group, groups[group])
-
-
-def _put_answer(
-    done: "SimpleQueue[tuple[str, Future[Any]]]", group: str, future: "Future[Any]"
-) -> None:
-    done.put((group, future))
+    return ask(client, seconds, group, groups[group])[group]
 
 
 def ask_in_order(
@@ -83,7 +73,9 @@ def ask_in_order(
             and clock() < end
             and (group := next(waiting, None)) is not None
         ):
-            _ask_safely(ask, group).add_done_callback(partial(_put_answer, done, group))
+            _ask_safely(ask, group).add_done_callback(
+                lambda future, group=group: done.put((group, future))
+            )
             under_way += 1
         if not under_way:
             break
@@ -93,11 +85,12 @@ def ask_in_order(
         yield group, None
 
 
-def _ask_members(
-    client: AdminClient, seconds: float, group: str, _nothing: object
-) -> "Future[Any]":
-    future: Future[Any] = client.describe_consumer_groups([group], request_timeout=seconds)[group]
-    return future
+def _ask_description(
+    client: AdminClient, seconds: float, group: str, _nothing: object, *, rights: bool
+) -> Any:
+    return client.describe_consumer_groups(
+        [group], include_authorized_operations=rights, request_timeout=seconds
+    )
 
 
 def _members(description: ConsumerGroupDescription) -> Mapping[str, object]:
@@ -108,13 +101,6 @@ def _members(description: ConsumerGroupDescription) -> Mapping[str, object]:
             for member in description.members
         ]
     }
-
-
-def _ask_rights(client: AdminClient, seconds: float, group: str, _nothing: object) -> "Future[Any]":
-    future: Future[Any] = client.describe_consumer_groups(
-        [group], include_authorized_operations=True, request_timeout=seconds
-    )[group]
-    return future
 
 
 def _rights(description: ConsumerGroupDescription) -> Mapping[str, object]:
@@ -132,15 +118,10 @@ def _ask_safely(ask: Callable[[str], "Future[Any]"], group: str) -> "Future[Any]
         return refused
 
 
-def _ask_offsets(
-    client: AdminClient, seconds: float, group: str, _nothing: object
-) -> "Future[Any]":
+def _ask_offsets(client: AdminClient, seconds: float, group: str, _nothing: object) -> Any:
     # `require_stable` waits for positions of transactions that are still being committed (KIP-447).
     request = [ConsumerGroupTopicPartitions(group)]
-    future: Future[Any] = client.list_consumer_group_offsets(
-        request, require_stable=True, request_timeout=seconds
-    )[group]
-    return future
+    return client.list_consumer_group_offsets(request, require_stable=True, request_timeout=seconds)
 
 
 def _positions(answer: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
@@ -157,15 +138,10 @@ def _positions(answer: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
     }
 
 
-def _ask_alter(
-    client: AdminClient, seconds: float, group: str, wanted: list[list[Any]]
-) -> "Future[Any]":
+def _ask_alter(client: AdminClient, seconds: float, group: str, wanted: list[list[Any]]) -> Any:
     places = [TopicPartition(t, p, offset, metadata=text) for t, p, offset, text in wanted]
     request = [ConsumerGroupTopicPartitions(group, places)]
-    future: Future[Any] = client.alter_consumer_group_offsets(request, request_timeout=seconds)[
-        group
-    ]
-    return future
+    return client.alter_consumer_group_offsets(request, request_timeout=seconds)
 
 
 def _refused(answer: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
@@ -178,11 +154,13 @@ def _refused(answer: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
     }
 
 
-_WORK: Mapping[str, tuple[Callable[..., "Future[Any]"], Callable[..., Mapping[str, object]]]] = {
+#: Asks for what concerns a group, by its name and the request's value for it.
+_Ask = Callable[..., Mapping[str, "Future[Any]"]]
+_WORK: Mapping[str, tuple[_Ask, Callable[..., Mapping[str, object]]]] = {
     "offsets": (_ask_offsets, _positions),
     "alter": (_ask_alter, _refused),
-    "rights": (_ask_rights, _rights),
-    "members": (_ask_members, _members),
+    "rights": (partial(_ask_description, rights=True), _rights),
+    "members": (partial(_ask_description, rights=False), _members),
 }
 
 

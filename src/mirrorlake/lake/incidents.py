@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from mirrorlake.errors import ContentDiffers, MirrorlakeError, ReplicationError, first_line
+from mirrorlake.errors import ContentDiffers, MirrorlakeError, ReplicationError, Where, first_line
 from mirrorlake.lake.decisions import Decided, decided_of
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
@@ -251,12 +251,5 @@ def _row(incident: Incident) -> dict[str, object]:
         "flow": flow,
         "kind": kind,
         "detail": first_line(error)[:2000],
-        "topic": place.topic,
-        "partition": place.partition,
-        "first_offset": place.first_offset,
-        "last_offset": place.last_offset,
-        "generation": place.generation,
-        "target_generation": place.target_generation,
-        "target_offset": place.target_offset,
-        "target_topic": place.target_topic,
+        **{name: getattr(place, name) for name in ("topic", *Where.__annotations__)},
     }

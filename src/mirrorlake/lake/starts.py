@@ -34,16 +34,8 @@ def has_started(lake: Reader, flow: str) -> bool:
 def note_start(lake: Lake, flow: str, asked: str, starts: Starts) -> None:
     """Note that a flow starts, and where it begins, in one commit."""
     now = datetime.now(timezone.utc)
-    common = {"flow": flow, "asked": asked, "noted_at": now}
-    rows: list[dict[str, object]] = [
-        {
-            **common,
-            "topic": topic,
-            "partition": partition,
-            "generation": generation,
-            "first_offset": first,
-        }
-        for (topic, partition, generation), first in starts.items()
+    started = {"flow": flow, "asked": asked, "noted_at": now}
+    rows = [
+        {**started, **place._asdict(), "first_offset": first} for place, first in starts.items()
     ]
-    started = {**common, "topic": None, "partition": None, "generation": None, "first_offset": None}
     lake.append("starts", rows_of("starts", [*rows, started]))

@@ -9,6 +9,11 @@ from mirrorlake.groups.moves import MoveResult
 from mirrorlake.migrate.copies import Wave
 from mirrorlake.migrate.wave_groups import WaveGroups
 
+_SHOWN = (
+    *("group", "from_topic", "partition", "position", "to_topic", "to_position", "before"),
+    *("done", "method", "exact", "detail"),
+)
+
 
 def document_of(
     flow: ResolvedFlow,
@@ -65,18 +70,8 @@ def document_of(
 
 
 def _row(result: MoveResult, method: str) -> dict[str, Any]:
-    checkpoint = result.standing.checkpoint
-    known = checkpoint.target_position >= 0
-    return {
-        "group": checkpoint.group_id,
-        "from_topic": checkpoint.topic,
-        "partition": checkpoint.partition,
-        "position": checkpoint.source_position,
-        "to_topic": checkpoint.target_topic,
-        "to_position": result.to_position if known else None,
-        "before": None if result.before is None else result.before.offset,
-        "done": result.done,
-        "method": method,
-        "exact": result.standing.is_whole,
-        "detail": result.detail,
-    }
+    document = result.document()
+    document |= {"from_topic": document["topic"], "method": method}
+    if result.standing.checkpoint.target_position < 0:
+        document["to_position"] = None
+    return {name: document[name] for name in _SHOWN}

@@ -12,7 +12,7 @@ from datetime import datetime
 from mirrorlake.lake.retention import Removal
 from mirrorlake.offsets.generations import FIRST, TargetGeneration
 from mirrorlake.offsets.partition_ranges import FileRange
-from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import InGeneration, PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.offsets.stage_index import StageIndex
@@ -24,7 +24,7 @@ _NOT_NOTED: Mapping[str, datetime | None] = {}
 
 
 @dataclass(frozen=True)
-class Hole:
+class Hole(InGeneration):
     """Offsets of a partition's generation, inclusive, where the flow lacks all records."""
 
     topic: str

@@ -10,13 +10,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from threading import Lock
 from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 
-import pyarrow as pa
+from mirrorlake.spark.tasks import Work, run_by_spark
 
 if TYPE_CHECKING:  # a path of this host is not tried, and needs no session
     from pyspark.sql import SparkSession
@@ -50,11 +49,9 @@ def files_readable(spark: "SparkSession", uri: str) -> bool:
     place = f"{parsed.scheme}://{parsed.netloc}"
     with _lock:
         if place not in _known:
-            rows = spark.range(0, 1, 1, 1).mapInArrow(partial(_reasons, uri), "reason string")
-            answer = rows.toArrow()
-            reason = answer["reason"][0].as_py()
-            _known[place] = reason is None
-            if reason is not None:
+            (reason,) = run_by_spark(spark, _reasons, [uri], 1).checked()
+            _known[place] = not reason
+            if reason:
                 logger.warning(
                     "workers cannot open the stage's files in %s (%s): Spark reads them",
                     place,
@@ -63,11 +60,9 @@ def files_readable(spark: "SparkSession", uri: str) -> bool:
         return _known[place]
 
 
-def _reasons(uri: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """For each row the reason why this worker cannot open a file, or null."""
-    for batch in batches:
-        reasons = [why_unreadable(uri)] * batch.num_rows
-        yield pa.record_batch({"reason": pa.array(reasons, pa.string())})
+def _reasons(work: Work[str]) -> Iterator[str]:
+    """For each file the reason why this worker cannot open it; empty if it can."""
+    return (why_unreadable(uri) or "" for uri, _ in work)
 
 
 def why_unreadable(uri: str, seconds: float = PROBE_SECONDS) -> str | None:

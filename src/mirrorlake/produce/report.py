@@ -162,9 +162,7 @@ def _partition_row(state: Progress, complete: bool) -> dict[str, object]:
     segments = [*(state.recovered or ()), *state.segments]
     recovering = state.recovered is None
     return {
-        "topic": state.plan.topic,
-        "partition": state.plan.partition,
-        "generation": state.plan.generation,
+        **state.plan.place._asdict(),
         "target_generation": state.plan.floor.target_generation,
         "reached": _reached(state, segments, recovering, complete),
         "recovering": recovering,

@@ -214,9 +214,7 @@ def _refuse_unknown(job: ShardJob, writer: ShardWriter, state: Progress) -> None
             f"more, and holds records from offset {foreign} on that are not in the map: whether "
             "they are the flow's own cannot be known, so nothing is written; decide with "
             "mirrorlake resolve",
-            topic=plan.topic,
-            partition=plan.partition,
-            generation=plan.generation,
+            **plan.place._asdict(),
         )
         state.refused = Refused(plan.first, plan.last, lost.message, lost.incident_kind)
 

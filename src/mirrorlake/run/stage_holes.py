@@ -47,9 +47,7 @@ def holes_before(
             f"{hole.topic}-{hole.partition}, and the stage does not hold them: `maintain` has "
             "deleted them, or landing began behind them, where other flows start; decide with "
             "`mirrorlake resolve`",
-            topic=hole.topic,
-            partition=hole.partition,
-            generation=hole.generation,
+            **hole.place._asdict(),
             first_offset=hole.first,
             last_offset=hole.last,
         )

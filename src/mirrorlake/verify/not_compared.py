@@ -51,9 +51,7 @@ class NotCompared(InGeneration):
         """The stretch as an answer shows it."""
         return {
             "flow": flow,
-            "topic": self.topic,
-            "partition": self.partition,
-            "generation": self.generation,
+            **self.place._asdict(),
             "first_offset": self.first,
             "last_offset": self.last,
             "reason": self.reason,
