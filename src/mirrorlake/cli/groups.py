@@ -1,11 +1,10 @@
 """Groups: `groups` shows them, `failover` and `failback` move them, `divergence` what was lost."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import typer
 
-import mirrorlake
 from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, ENGINE, Context
 from mirrorlake.errors import InputError
@@ -48,40 +47,40 @@ def groups(
     shared.end({"flows": documents}, as_json, show, complete)
 
 
-def failover(
-    context: typer.Context,
-    flow: str = completion.FLOW,
-    group: list[str] = GROUPS,
-    all_groups: bool = ALL_GROUPS,
-    dry_run: bool = DRY_RUN,
-    force: bool = FORCE,
-    no_drain: bool = NO_DRAIN,
-    engine: str | None = ENGINE,
-    as_json: bool = AS_JSON,
-) -> None:
-    """Move groups to the target of a flow: catch up, translate, set, read back. Exits 1 when
-    something is left; then run it again."""
-    shared, named = context.obj.by(engine), checked_groups(group, all_groups)
-    done = shared.lake.failover(flow, named, dry_run=dry_run, force=force, drain=not no_drain)
-    _tell(shared, done, as_json)
+def _moving(method: str, text: str) -> Callable[..., None]:
+    """The command that moves groups by this method of a lake."""
+
+    def move(
+        context: typer.Context,
+        flow: str = completion.FLOW,
+        group: list[str] = GROUPS,
+        all_groups: bool = ALL_GROUPS,
+        dry_run: bool = DRY_RUN,
+        force: bool = FORCE,
+        no_drain: bool = NO_DRAIN,
+        engine: str | None = ENGINE,
+        as_json: bool = AS_JSON,
+    ) -> None:
+        shared, named = context.obj.by(engine), checked_groups(group, all_groups)
+        moving = getattr(shared.lake, method)
+        done = moving(flow, named, dry_run=dry_run, force=force, drain=not no_drain)
+        document = done.to_dict()
+        shared.end(document, as_json, lambda: _show_moves(shared, document), done.complete)
+
+    move.__name__, move.__doc__ = method, text
+    return move
 
 
-def failback(
-    context: typer.Context,
-    flow: str = completion.FLOW,
-    group: list[str] = GROUPS,
-    all_groups: bool = ALL_GROUPS,
-    dry_run: bool = DRY_RUN,
-    force: bool = FORCE,
-    no_drain: bool = NO_DRAIN,
-    engine: str | None = ENGINE,
-    as_json: bool = AS_JSON,
-) -> None:
-    """Move groups from the target of a flow back to its source, by the exact map. Exits 1 when
-    something is left; then run it again."""
-    shared, named = context.obj.by(engine), checked_groups(group, all_groups)
-    done = shared.lake.failback(flow, named, dry_run=dry_run, force=force, drain=not no_drain)
-    _tell(shared, done, as_json)
+failover = _moving(
+    "failover",
+    "Move groups to the target of a flow: catch up, translate, set, read back. Exits 1 when "
+    "something is left; then run it again.",
+)
+failback = _moving(
+    "failback",
+    "Move groups from the target of a flow back to its source, by the exact map. Exits 1 when "
+    "something is left; then run it again.",
+)
 
 
 def divergence(
@@ -106,11 +105,6 @@ def checked_groups(names: Sequence[str], everything: bool) -> tuple[str, ...] | 
             "say which groups: either --group NAME, several times for several, or --all-groups"
         )
     return None if everything else tuple(dict.fromkeys(names))
-
-
-def _tell(shared: Context, done: "mirrorlake.Moves", as_json: bool) -> None:
-    document = done.to_dict()
-    shared.end(document, as_json, lambda: _show_moves(shared, document), done.complete)
 
 
 def _show_groups(shared: Context, answer: dict[str, Any]) -> None:

@@ -24,12 +24,10 @@ class PlannedBatch(NamedTuple):
     news: Ranges
 
     @classmethod
-    def after(
-        cls, reached: Ends, ranges: Ranges, news: Ranges, noted: str | None = None
-    ) -> "PlannedBatch":
+    def after(cls, reached: Ends, ranges: Ranges, news: Ranges) -> "PlannedBatch":
         """The batch that reads `ranges` of `news`, after the one that ended at `reached`."""
         end = {**reached, **{key: behind for key, (_, behind) in ranges.items()}}
-        return cls(ranges, end, noted, news)
+        return cls(ranges, end, None, news)
 
 
 class BatchPlanner:
