@@ -118,7 +118,7 @@ class _Partition:
         return self.made - self.mirrored
 
 
-#: Source offsets that one range of `audits` does not reach over (verify/ranges.py).
+#: Source offsets that one range of `audits` does not reach over (verify/plan.py).
 BLOCK = 100_000
 
 

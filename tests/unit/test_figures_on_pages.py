@@ -26,7 +26,7 @@ from mirrorlake.run.group_member import HEARTBEAT_SECONDS, POLL_LIMIT_SECONDS, S
 from mirrorlake.run.plan_groups import MOST_GROUPS
 from mirrorlake.verify.job import MAX_LISTED
 from mirrorlake.verify.outcome import MOST_ROWS
-from mirrorlake.verify.ranges import RANGE_OFFSETS
+from mirrorlake.verify.plan import RANGE_OFFSETS
 from tests.support.commands import ROOT
 
 WORDS = {2: "two", 4: "four", 5: "five", 10: "ten"}

@@ -8,6 +8,8 @@ import numpy as np
 
 #: Above every offset.
 NO_END = 2**62
+Extent = tuple[int, int]
+"""Offsets, first and last inclusive."""
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

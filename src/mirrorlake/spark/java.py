@@ -1,5 +1,6 @@
-"""Finds the Java runtime that Spark and the embedded Kafka brokers start with."""
+"""The Java runtime that Spark and the embedded Kafka brokers start with, and what a JVM writes."""
 
+import logging
 import os
 import pwd
 import re
@@ -7,15 +8,21 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from mirrorlake.errors import MissingJava
+
+logger = logging.getLogger(__name__)
 
 OLDEST_JAVA = 17
 _VERSION = re.compile(r'version "(\d+)')
 #: Known versions, by the path and modification time of the `java` file.
 _versions: dict[tuple[Path, int], int] = {}
+#: A line of every Spark JVM at its start, which is no news.
+_NO_NEWS = "WARNING: Using incubator modules:"
 _HOMEBREW = ("/opt/homebrew/opt/openjdk@17/bin/java", "/usr/local/opt/openjdk@17/bin/java")
 
 
@@ -112,3 +119,22 @@ def address_where_the_host_has_none() -> dict[str, str]:
     except OSError:
         return {"SPARK_LOCAL_IP": "127.0.0.1"}
     return {}
+
+
+@contextmanager
+def logged_stderr() -> Iterator[int]:
+    """A descriptor for stderr of a JVM that the block starts. Its lines are logged: they look like
+    other output, and `--log json` holds only JSON."""
+    reading, writing = os.pipe()
+    threading.Thread(target=_log, args=(reading,), name="output of the JVM", daemon=True).start()
+    try:
+        yield writing
+    finally:
+        os.close(writing)  # the process has its own copy by now; the pipe ends with the process
+
+
+def _log(reading: int) -> None:
+    with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if line.strip() and not line.startswith(_NO_NEWS):
+                logger.warning("%s", line.rstrip())

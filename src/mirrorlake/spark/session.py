@@ -27,10 +27,10 @@ from mirrorlake.spark.jars import spark_jars
 from mirrorlake.spark.java import (
     address_where_the_host_has_none,
     find_java,
+    logged_stderr,
     made_up_name,
     nameless_flags,
 )
-from mirrorlake.spark.jvm_output import logged_stderr
 
 if TYPE_CHECKING:
     import pyarrow as pa

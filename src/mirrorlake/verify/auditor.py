@@ -16,6 +16,7 @@ from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.rising_times import time_behind
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.positions import PartitionGeneration
+from mirrorlake.offsets.ranges import Extent
 from mirrorlake.produce.encoding import Hops
 from mirrorlake.run.flow_spec import provenance_of
 from mirrorlake.run.other_process import run_by_other_process
@@ -27,7 +28,6 @@ from mirrorlake.verify.not_compared import INTERRUPTED, NotCompared, on_its_way
 from mirrorlake.verify.outcome import Outcome
 from mirrorlake.verify.partition_scope import PartitionScope
 from mirrorlake.verify.plan import Choice, Chosen, choose, ranges_of, waves
-from mirrorlake.verify.ranges import Extent
 from mirrorlake.verify.scope import FlowScope
 from mirrorlake.verify.targets import compared_targets, losses_of
 from mirrorlake.verify.workers import AuditWorkers

@@ -14,7 +14,7 @@ from mirrorlake.kafka.values import Row
 from mirrorlake.lake.objectives import known_heartbeats
 from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
-from mirrorlake.offsets.ranges import OffsetRanges
+from mirrorlake.offsets.ranges import Extent, OffsetRanges
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.run.target_losses import ends_below
 from mirrorlake.verify.not_compared import (
@@ -36,7 +36,6 @@ from mirrorlake.verify.not_compared import (
 )
 from mirrorlake.verify.partition_scope import PartitionScope
 from mirrorlake.verify.plan import mapped_segments
-from mirrorlake.verify.ranges import Extent
 from mirrorlake.verify.scope import FlowScope
 from mirrorlake.verify.verdict import FOREIGN
 

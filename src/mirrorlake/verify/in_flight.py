@@ -16,9 +16,9 @@ from mirrorlake.lake.samples import newest_samples
 from mirrorlake.naming.at_target import name_at_target
 from mirrorlake.offsets.generations import GenerationIds, number_of
 from mirrorlake.offsets.positions import MirroredPartition, PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.ranges import Extent
 from mirrorlake.offsets.runs import decode_metadata
 from mirrorlake.verify.not_compared import NO_ANSWER, NotCompared
-from mirrorlake.verify.ranges import Extent
 
 #: How long the map of a running flow may take to have what was written, and how often to look,
 #: seconds: rows wait for those of later batches, and a batch takes as long as its transactions.

@@ -14,11 +14,10 @@ from mirrorlake.offsets.generations import NotedTarget
 from mirrorlake.offsets.parked import Parked, ParkedOffsets
 from mirrorlake.offsets.positions import MirroredPartition, PartitionGeneration
 from mirrorlake.offsets.progress import MappedEnd
-from mirrorlake.offsets.ranges import NO_END, OffsetRanges
+from mirrorlake.offsets.ranges import NO_END, Extent, OffsetRanges
 from mirrorlake.offsets.starts import Starts
 from mirrorlake.verify import verdict as kinds
 from mirrorlake.verify.partition_scope import ExtentRow
-from mirrorlake.verify.ranges import Extent
 
 _NOWHERE = LivingMirror(None, None)
 _NONE = OffsetRanges()

@@ -8,8 +8,7 @@ from typing import Any
 
 from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import GenerationOffset, InGeneration, TopicAndPartition
-from mirrorlake.offsets.ranges import NO_END, OffsetRanges, merged
-from mirrorlake.verify.ranges import Extent
+from mirrorlake.offsets.ranges import NO_END, Extent, OffsetRanges, merged
 
 #: Why records were not compared (docs/trust.md says what each means).
 NOT_STAGED, NOT_MAPPED, IN_FLIGHT = "not_staged", "not_mapped", "in_flight"

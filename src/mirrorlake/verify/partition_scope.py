@@ -6,7 +6,7 @@ from typing import Any
 
 from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import InGeneration, TopicAndPartition
-from mirrorlake.verify.ranges import Extent
+from mirrorlake.offsets.ranges import Extent
 from mirrorlake.verify.verdict import Allowances
 
 ExtentRow = Mapping[str, Any]

@@ -1,5 +1,6 @@
 """Plans ranges that tasks can compare: which ranges, in which files, mapped where."""
 
+import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,12 +9,11 @@ from typing import Any
 
 from mirrorlake.lake.reader import Frame
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
-from mirrorlake.offsets.ranges import NO_END, OffsetRanges
+from mirrorlake.offsets.ranges import NO_END, Extent, OffsetRanges
 from mirrorlake.offsets.runs import Segment
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.verify.job import Range
 from mirrorlake.verify.partition_scope import PartitionScope
-from mirrorlake.verify.ranges import RANGE_OFFSETS, Extent, cut, sampled
 from mirrorlake.verify.scope import FlowScope
 from mirrorlake.verify.verdict import Allowances
 
@@ -21,6 +21,10 @@ _ASKED = (
     "topic STRING, partition INT, generation INT, target_topic STRING, first BIGINT, last BIGINT"
 )
 _STRETCHES = "target_topic STRING, target_partition INT, first BIGINT, last BIGINT"
+
+#: Offsets per range. Ranges begin and end at multiples of it, or at the ends of an extent, so that
+#: they are cut at the same offsets each time.
+RANGE_OFFSETS = 100_000
 
 
 @dataclass(frozen=True)
@@ -225,3 +229,27 @@ def waves(chosen: Iterable[Chosen], max_ranges: int) -> Iterator[list[Chosen]]:
                 wave, room = [], max_ranges
     if wave:
         yield wave
+
+
+def cut(extents: Iterable[Extent], size: int = RANGE_OFFSETS) -> list[Extent]:
+    """Ranges of at most `size` offsets."""
+    pieces = []
+    for first, last in extents:
+        while first <= last:
+            end = min(last, (first // size + 1) * size - 1)
+            pieces.append((first, end))
+            first = end + 1
+    return pieces
+
+
+def sampled(ranges: Iterable[Extent], name: str, share: float) -> list[Extent]:
+    """About `share` (from 0 to 1) of the ranges of a partition, by its name: at least one of them,
+    and the same ones each time."""
+    weighed = sorted(
+        (zlib.crc32(f"{name}:{first // RANGE_OFFSETS}".encode()), (first, last))
+        for first, last in ranges
+    )
+    limit = share * 2**32
+    return sorted(
+        extent for number, (weight, extent) in enumerate(weighed) if weight < limit or number == 0
+    )

@@ -25,7 +25,7 @@ from mirrorlake.offsets.positions import (
     TopicAndPartition,
     partitions_of,
 )
-from mirrorlake.offsets.ranges import OffsetRanges
+from mirrorlake.offsets.ranges import Extent, OffsetRanges
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.verify import verdict as kinds
 from mirrorlake.verify.left_out import LeftOut
@@ -36,7 +36,6 @@ from mirrorlake.verify.partition_scope import (
     first_staged,
     newest_extents,
 )
-from mirrorlake.verify.ranges import Extent
 from mirrorlake.verify.target_side import TargetSide
 from mirrorlake.verify.verdict import Allowances
 

@@ -14,8 +14,7 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.table_upkeep import Removal, note_removals
 from mirrorlake.verify.coverage import find_not_compared
 from mirrorlake.verify.not_compared import DIFFERED
-from mirrorlake.verify.plan import Choice, choose
-from mirrorlake.verify.ranges import RANGE_OFFSETS
+from mirrorlake.verify.plan import RANGE_OFFSETS, Choice, choose
 from tests.support.lake_rows import FLOW, append, no_session, opened, run_row, staged, write_file
 from tests.support.verify_scopes import scope_of
 

@@ -16,7 +16,7 @@ from mirrorlake.verify.not_compared import (
     reasons,
 )
 from mirrorlake.verify.outcome import Outcome
-from mirrorlake.verify.ranges import RANGE_OFFSETS, cut, sampled
+from mirrorlake.verify.plan import RANGE_OFFSETS, cut, sampled
 from tests.support.growth import LINEAR, SORTED, Made, growth
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from mirrorlake.offsets.partition_ranges import PartitionRanges, StagedRange
 from mirrorlake.offsets.positions import GenerationOffset
+from mirrorlake.offsets.ranges import Extent
 from mirrorlake.verify.not_compared import (
     NotCompared,
     PartitionFacts,
@@ -18,7 +19,6 @@ from mirrorlake.verify.not_compared import (
     reason,
     removed_head,
 )
-from mirrorlake.verify.ranges import Extent
 
 
 def ranges(*items: tuple[int, int, int]) -> PartitionRanges:

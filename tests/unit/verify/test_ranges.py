@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.verify.ranges import Extent, cut, sampled
+from mirrorlake.offsets.ranges import Extent
+from mirrorlake.verify.plan import cut, sampled
 
 
 def offsets(extents: list[Extent]) -> list[int]:
