@@ -114,9 +114,7 @@ def ranges_of(scope: FlowScope, index: StageIndex, wave: Sequence[Chosen]) -> li
             files = dict.fromkeys(file_range.file for file_range in held)
             ranges.append(
                 Range(
-                    one.topic,
-                    one.partition,
-                    one.generation,
+                    *one.place,
                     first,
                     last,
                     target_topic=one.target_topic,
