@@ -46,10 +46,10 @@ BELOW_THE_FACE = {
         "devtools.bench",
     ): "the race is for developers, and knows neither topology nor lake",
     ("cli.bench", "tracking"): "the race is recorded beside its results",
-    ("cli.demo", "devtools.demo"): "the demo is for a first look, and makes its own clusters",
+    ("cli.local", "devtools.demo"): "the demo is for a first look, and makes its own clusters",
     ("cli.logs", "config"): "what in a line may be a secret is said where settings are",
     (
-        "cli.demo",
+        "cli.local",
         "spark",
     ): "it has the archive of Java's classes made behind itself, for the commands that come next",
     ("cli.local", "devtools.local"): "embedded clusters are for development",

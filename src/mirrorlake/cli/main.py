@@ -17,20 +17,18 @@ from mirrorlake.cli.bench import bench
 from mirrorlake.cli.completion import offer_at_the_first_tab
 from mirrorlake.cli.context import TOPOLOGY_FILE, Context
 from mirrorlake.cli.dashboard import dashboard
-from mirrorlake.cli.demo import demo
-from mirrorlake.cli.forget import forget
 from mirrorlake.cli.groups import divergence, failback, failover, groups
 from mirrorlake.cli.importing import import_
 from mirrorlake.cli.init import init
-from mirrorlake.cli.inspect import doctor, plan, sql, status, translate
-from mirrorlake.cli.maintain import maintain, register
+from mirrorlake.cli.inspect import doctor, plan, sql, status, trace, translate
+from mirrorlake.cli.local import demo
 from mirrorlake.cli.migrate import migrate
 from mirrorlake.cli.overview import Overview, command
 from mirrorlake.cli.replicate import run
 from mirrorlake.cli.resends import replay, restore
 from mirrorlake.cli.resolve import resolve
 from mirrorlake.cli.spark_queries import translate_checkpoint
-from mirrorlake.cli.trace import trace
+from mirrorlake.cli.upkeep import forget, maintain, register
 from mirrorlake.cli.verify import verify
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.extras import missing_by

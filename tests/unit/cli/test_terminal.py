@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mirrorlake
-from mirrorlake.cli import demo, groups, inspect, local, maintain, resolve
+from mirrorlake.cli import groups, inspect, local, resolve, upkeep
 from mirrorlake.cli.context import Context
 from mirrorlake.cli.importing import _show as show_import
 from mirrorlake.cli.plan_view import show_plan
@@ -290,7 +290,7 @@ def test_the_rest(shared: Context, shown: io.StringIO, monkeypatch: pytest.Monke
         [ClusterStatus(ODD, ODD, ODD, running=True, pids=[1], log_directory=Path(ODD))],
         False,
     )
-    demo._say(shared, f"1/7 {ODD}")
+    local._say(shared, f"1/7 {ODD}")
     outcomes = ("carried", "not_needed", "not_supported")
     row = {"file": ODD, "line": None, "key": ODD, "to": ODD, "reason": ODD}
     report = {**{name: [row] for name in outcomes}, "notes": [ODD, ODD]}
@@ -309,7 +309,7 @@ def test_the_rest(shared: Context, shown: io.StringIO, monkeypatch: pytest.Monke
         "tables": {ODD: sizes},
     }
     monkeypatch.setattr("mirrorlake.lake.maintain.maintain", lambda *_, **__: done)
-    maintain.maintain(of(shared), None, None, False, as_json=False)
+    upkeep.maintain(of(shared), None, None, False, as_json=False)
     assert shown.getvalue().count(ODD) == 16 + 3
 
 
