@@ -174,11 +174,7 @@ class PathSink:
         asked = time.monotonic()
         try:
             with self._in_hand:
-                if self._no_more:
-                    raise ReplicationError(
-                        f"landing from cluster {self._job.alias} takes no more batches: it is "
-                        "being stopped"
-                    )
+                self._check_goes_on()
                 began, here = time.monotonic(), spark is None or self.is_small(ranges)
                 files = self._written(ranges, noted, None if here else spark).checked()
                 by_tasks = max((file.seconds for file in files), default=0.0)
@@ -201,6 +197,13 @@ class PathSink:
         self._log.closing = True
         with self._in_hand:
             self._log.close()
+
+    def _check_goes_on(self) -> None:
+        """Raise ReplicationError if no more batch may begin."""
+        if self._no_more:
+            raise ReplicationError(
+                f"landing from cluster {self._job.alias} takes no more batches: it is being stopped"
+            )
 
     def _written(
         self, ranges: Ranges, noted: str | None, spark: "SparkSession | None"
