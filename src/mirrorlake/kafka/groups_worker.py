@@ -65,22 +65,22 @@ def ask_in_order(
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[tuple[str, "Future[Any] | None"]]:
     """Query groups in order, GROUPS_AT_ONCE at a time; yield each when answered, or with None."""
-    done: SimpleQueue[tuple[str, Future[Any]]] = SimpleQueue()
-    waiting, under_way, end = iter(groups), 0, clock() + BUDGET_SECONDS
+    done: SimpleQueue[Future[Any]] = SimpleQueue()
+    under_way: dict[Future[Any], str] = {}
+    waiting, end = iter(groups), clock() + BUDGET_SECONDS
     while True:
         while (
-            under_way < GROUPS_AT_ONCE
+            len(under_way) < GROUPS_AT_ONCE
             and clock() < end
             and (group := next(waiting, None)) is not None
         ):
-            _ask_safely(ask, group).add_done_callback(
-                lambda future, group=group: done.put((group, future))
-            )
-            under_way += 1
+            future = _ask_safely(ask, group)
+            under_way[future] = group
+            future.add_done_callback(done.put)
         if not under_way:
             break
-        yield done.get()
-        under_way -= 1
+        future = done.get()
+        yield under_way.pop(future), future
     for group in waiting:
         yield group, None
 

@@ -69,7 +69,10 @@ class OpenTables:
         `besides`; elsewhere each is opened when it is read."""
         if self._root.in_store:
             missing = {*tables} - self._snapshots.keys() - self._absent
-            calls = [*(partial(self._find, table) for table in missing), *besides]
+            calls: list[Callable[[], None]] = [
+                *(partial(self._find, table) for table in missing),
+                *besides,
+            ]
             side_by_side(lambda call: call(), calls, _AT_ONCE)
 
     def _of_each(self, ask: Callable[[str], Answer], tables: Collection[str]) -> dict[str, Answer]:

@@ -141,12 +141,13 @@ def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
     since_ms, age = _ms(since), facts.now - since
     gap_ms = next(gap for days, gap in PAUSES_MS if days is None or age < timedelta(days=days))
     later = _ms(until + timedelta(minutes=2))  # to include the first sample after a pause
-    keys = {"flow": flow, "topic": topic, "target_topic": target, "mirror": mirror}
+    keys: dict[str, Any] = {"flow": flow, "topic": topic}
+    keys |= {"target_topic": target, "mirror": mirror}
     incidents, record = (
         lake.query_rows("trace_incidents", partition=partition, **keys),
         facts.record,
     )
-    bounds = {"since_ms": since_ms, "until_ms": later, "gap_ms": gap_ms}
+    bounds: dict[str, Any] = {"since_ms": since_ms, "until_ms": later, "gap_ms": gap_ms}
     return {
         "incidents": [
             row
@@ -215,7 +216,7 @@ def _readers(lake: Reader, facts: Facts) -> list[FactRow]:
     return [*lake.query_rows("trace_readers", back=f"{target}->{source}", **keys)]
 
 
-def _row(lake: Reader, query: str, **keys: object) -> FactRow | None:
+def _row(lake: Reader, query: str, **keys: Any) -> FactRow | None:
     """The first row of a query's answer, if it has one."""
     rows = lake.query_rows(query, **keys)
     return rows[0] if rows else None
