@@ -11,8 +11,9 @@ from typing import NamedTuple
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection, Uuid
 from confluent_kafka.admin import NewTopic, TopicDescription
 
-from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, ask_controller
+from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 from mirrorlake.kafka.chunks import chunks
+from mirrorlake.kafka.controller import ask_controller
 from mirrorlake.kafka.quick_admin import QuickAdmin
 from mirrorlake.kafka.refusals import is_answer, not_described, reason_of
 from mirrorlake.native.describer import Description

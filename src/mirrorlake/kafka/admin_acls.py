@@ -17,8 +17,9 @@ from confluent_kafka.admin import (
 
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_configs import answer_of, error_text, refusal_of
-from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, ask_controller
+from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 from mirrorlake.kafka.chunks import chunks
+from mirrorlake.kafka.controller import ask_controller
 from mirrorlake.kafka.values import Acl
 
 #: ACLs per request: a KRaft controller accepts at most 10,000 records at a time.

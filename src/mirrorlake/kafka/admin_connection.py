@@ -2,10 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ClusterMetadata
@@ -24,10 +22,6 @@ ANSWER_SECONDS = 15.0
 #: The same if no address accepts a connection, and none has since this process began: the cluster
 #: is gone, or the address is wrong.
 SILENT_SECONDS = 6.0
-#: How long a broker that is named as the controller may take before another one is tried, for each
-#: try: together longer than a cluster takes to notice that one is away.
-_CONTROLLER_SECONDS = (5.0, 5.0)
-Asked = TypeVar("Asked")
 
 
 class Client:
@@ -158,31 +152,3 @@ def _layout_of(metadata: ClusterMetadata) -> Layout:
             for name, topic in metadata.topics.items()
         },
     )
-
-
-def ask_controller(
-    client: QuickAdmin, ask: Callable[[float], Mapping[Asked, "Future[Any]"]]
-) -> Mapping[Asked, "Future[Any]"]:
-    """The result of `ask`, which asks a cluster's controller and gets the seconds to wait for an
-    answer; called again if the named broker is silent and others are not. The futures may not be
-    done.
-
-    A KRaft cluster names any of its brokers as its controller, a different one in each answer,
-    since each forwards requests to the controller (KIP-590). That may be a broker that does not
-    answer and is not yet known to be away: for `broker.session.timeout.ms`, 9 s by default.
-    """
-    for seconds in _CONTROLLER_SECONDS:
-        asked = ask(seconds)
-        if not any(_is_silent(future) for future in asked.values()):
-            return asked
-        try:
-            client.learn_leaders(seconds)  # the metadata names another one
-        except KafkaException:
-            return asked  # no broker answers, as the futures report
-    return ask(ANSWER_SECONDS)
-
-
-def _is_silent(future: "Future[Any]") -> bool:
-    error = future.exception()
-    codes = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT)
-    return isinstance(error, KafkaException) and error.args[0].code() in codes

@@ -54,9 +54,19 @@ def main() -> None:
 
 
 def _ask_with_value(
-    ask: "_Ask", client: AdminClient, seconds: float, groups: Mapping[str, Any], group: str
+    ask: "Callable[[AdminClient, float, str, Any], Future[Any]]",
+    client: AdminClient,
+    seconds: float,
+    groups: Mapping[str, Any],
+    group: str,
 ) -> "Future[Any]":
-    return ask(client, seconds, group, groups[group])[group]
+    return ask(client, seconds, group, groups[group])
+
+
+def _put_answer(
+    done: "SimpleQueue[tuple[str, Future[Any]]]", group: str, future: "Future[Any]"
+) -> None:
+    done.put((group, future))
 
 
 def ask_in_order(
@@ -65,32 +75,29 @@ def ask_in_order(
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[tuple[str, "Future[Any] | None"]]:
     """Query groups in order, GROUPS_AT_ONCE at a time; yield each when answered, or with None."""
-    done: SimpleQueue[Future[Any]] = SimpleQueue()
-    under_way: dict[Future[Any], str] = {}
-    waiting, end = iter(groups), clock() + BUDGET_SECONDS
+    done: SimpleQueue[tuple[str, Future[Any]]] = SimpleQueue()
+    waiting, under_way, end = iter(groups), 0, clock() + BUDGET_SECONDS
     while True:
         while (
-            len(under_way) < GROUPS_AT_ONCE
+            under_way < GROUPS_AT_ONCE
             and clock() < end
             and (group := next(waiting, None)) is not None
         ):
-            future = _ask_safely(ask, group)
-            under_way[future] = group
-            future.add_done_callback(done.put)
+            _ask_safely(ask, group).add_done_callback(partial(_put_answer, done, group))
+            under_way += 1
         if not under_way:
             break
-        future = done.get()
-        yield under_way.pop(future), future
+        yield done.get()
+        under_way -= 1
     for group in waiting:
         yield group, None
 
 
-def _ask_description(
-    client: AdminClient, seconds: float, group: str, _nothing: object, *, rights: bool
-) -> Any:
-    return client.describe_consumer_groups(
-        [group], include_authorized_operations=rights, request_timeout=seconds
-    )
+def _ask_members(
+    client: AdminClient, seconds: float, group: str, _nothing: object
+) -> "Future[Any]":
+    future: Future[Any] = client.describe_consumer_groups([group], request_timeout=seconds)[group]
+    return future
 
 
 def _members(description: ConsumerGroupDescription) -> Mapping[str, object]:
@@ -101,6 +108,13 @@ def _members(description: ConsumerGroupDescription) -> Mapping[str, object]:
             for member in description.members
         ]
     }
+
+
+def _ask_rights(client: AdminClient, seconds: float, group: str, _nothing: object) -> "Future[Any]":
+    future: Future[Any] = client.describe_consumer_groups(
+        [group], include_authorized_operations=True, request_timeout=seconds
+    )[group]
+    return future
 
 
 def _rights(description: ConsumerGroupDescription) -> Mapping[str, object]:
@@ -118,10 +132,15 @@ def _ask_safely(ask: Callable[[str], "Future[Any]"], group: str) -> "Future[Any]
         return refused
 
 
-def _ask_offsets(client: AdminClient, seconds: float, group: str, _nothing: object) -> Any:
+def _ask_offsets(
+    client: AdminClient, seconds: float, group: str, _nothing: object
+) -> "Future[Any]":
     # `require_stable` waits for positions of transactions that are still being committed (KIP-447).
     request = [ConsumerGroupTopicPartitions(group)]
-    return client.list_consumer_group_offsets(request, require_stable=True, request_timeout=seconds)
+    future: Future[Any] = client.list_consumer_group_offsets(
+        request, require_stable=True, request_timeout=seconds
+    )[group]
+    return future
 
 
 def _positions(answer: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
@@ -138,10 +157,15 @@ def _positions(answer: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
     }
 
 
-def _ask_alter(client: AdminClient, seconds: float, group: str, wanted: list[list[Any]]) -> Any:
+def _ask_alter(
+    client: AdminClient, seconds: float, group: str, wanted: list[list[Any]]
+) -> "Future[Any]":
     places = [TopicPartition(t, p, offset, metadata=text) for t, p, offset, text in wanted]
     request = [ConsumerGroupTopicPartitions(group, places)]
-    return client.alter_consumer_group_offsets(request, request_timeout=seconds)
+    future: Future[Any] = client.alter_consumer_group_offsets(request, request_timeout=seconds)[
+        group
+    ]
+    return future
 
 
 def _refused(answer: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
@@ -154,13 +178,11 @@ def _refused(answer: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
     }
 
 
-#: Asks for what concerns a group, by its name and the request's value for it.
-_Ask = Callable[..., Mapping[str, "Future[Any]"]]
-_WORK: Mapping[str, tuple[_Ask, Callable[..., Mapping[str, object]]]] = {
+_WORK: Mapping[str, tuple[Callable[..., "Future[Any]"], Callable[..., Mapping[str, object]]]] = {
     "offsets": (_ask_offsets, _positions),
     "alter": (_ask_alter, _refused),
-    "rights": (partial(_ask_description, rights=True), _rights),
-    "members": (partial(_ask_description, rights=False), _members),
+    "rights": (_ask_rights, _rights),
+    "members": (_ask_members, _members),
 }
 
 

@@ -18,7 +18,8 @@ from mirrorlake.native import PATIENCE_SECONDS
 from mirrorlake.native.columns import HEADERS, SCHEMA
 from mirrorlake.native.consumer_settings import SEND_SIZE, consumer_settings
 from mirrorlake.native.reader import KEPT
-from mirrorlake.native.silence import ClusterSilent, Complaints, Silence, bytes_received, no_record
+from mirrorlake.native.received import bytes_received
+from mirrorlake.native.silence import ClusterSilent, Complaints, Silence, no_record
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition
 
 logger = logging.getLogger(__name__)

@@ -3,7 +3,8 @@
 confluent-kafka's consumer reports the epoch of the leader that wrote a record; few are read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -31,12 +32,20 @@ def first_rows(
     ranges = {key: (offset, LOG_END) for key, offset in offsets.items()}
     # One record of each partition is enough; of a larger batch the client fetches more.
     few = {**settings, "queued.min.messages": 1}
-    log = PythonLog(few, patience_seconds=READ_SECONDS, small_answers=True)
-    try:
+    with _reading(alias, few) as log:
         for key, (first, *_) in log.messages(ranges):
             log.leave([key])
             place = (first.offset(), first.timestamp()[1])
             rows[key] = Row(*place, first.key(), first.value(), first.leader_epoch())
+    return rows
+
+
+@contextmanager
+def _reading(alias: str, settings: Settings) -> Iterator[PythonLog]:
+    """A log for the block; its silences are raised as the cluster's."""
+    log = PythonLog(settings, patience_seconds=READ_SECONDS, small_answers=True)
+    try:
+        yield log
     except KafkaException as error:
         silent, reason = isinstance(error, ClusterSilent), error.args[0]
         if silent and is_refusal(reason):
@@ -50,4 +59,3 @@ def first_rows(
         ) from error
     finally:
         log.close()
-    return rows

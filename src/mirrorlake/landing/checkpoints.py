@@ -132,6 +132,12 @@ def new_checkpoint(lake: Lake, alias: str) -> Path:
     return _root(lake, alias) / name
 
 
+def make_folder(checkpoint: Path) -> None:
+    """Make the folder of a query that keeps nothing in it, as Spark does for its own: the next
+    query finds this one's name by its folder, as by its mark."""
+    checkpoint.mkdir(parents=True, exist_ok=True)
+
+
 def planned_end(checkpoint: Path, batch: int) -> dict[str, Any]:
     """Where a batch ends, by its planner (`ranges.offsets_document`): noted before the batch."""
     offsets = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
-from mirrorlake.landing.checkpoints import application_of, pace_file
+from mirrorlake.landing.checkpoints import application_of, make_folder, pace_file
 from mirrorlake.landing.driver_query import DriverQuery
 from mirrorlake.landing.job import BatchNumbers, LandJob
 from mirrorlake.landing.session_sink import SessionSink, stream_of
@@ -158,9 +158,7 @@ def start_landing(
     waits = later is not None and landing.small_batch_records > 0
     if sink is None or not (waits or (few and sink.is_small(ranges))):
         return _stream(lake, job, landing, checkpoint)
-    # A query of Spark's would take seconds to begin. The next query finds this one's name by its
-    # folder, as by its mark; nothing is kept in it.
-    checkpoint.mkdir(parents=True, exist_ok=True)
+    make_folder(checkpoint)  # a query of Spark's would take seconds to begin
     query = DriverQuery(sink, _paced(job, landing, TRIGGER_SECONDS), later)
     return LandingQuery(sink, query, job.final, name=checkpoint.name)
 

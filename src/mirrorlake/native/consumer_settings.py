@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mirrorlake.native.silence import own_send_size
+from mirrorlake.native.received import own_send_size
 
-#: Identifies the connections of a client (`silence.py`).
+#: Identifies the connections of a client (`received.py`).
 SEND_SIZE = "socket.send.buffer.bytes"
 #: Required to know when a range is over (`native/reader.py`).
 _REQUIRED: Mapping[str, str | int | bool] = {

@@ -22,7 +22,8 @@ from mirrorlake.native.consumer_settings import SEND_SIZE, consumer_settings
 from mirrorlake.native.library import library
 from mirrorlake.native.queued_consumer import QueuedConsumer
 from mirrorlake.native.range_table import FORGOTTEN, NOWHERE, UNKNOWN, Partition, RangeTable
-from mirrorlake.native.silence import ClusterSilent, Complaints, Silence, bytes_received, no_record
+from mirrorlake.native.received import bytes_received
+from mirrorlake.native.silence import ClusterSilent, Complaints, Silence, no_record
 from mirrorlake.native.structures import COUNTED, Surveyed
 
 #: The most messages taken at a time, and how long to wait for them, ms.
