@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from mirrorlake.config.lake import Lake as Location
-from mirrorlake.lake import kept_tables
+from mirrorlake.lake import path_tables
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.old_commits import shorten
@@ -53,7 +53,7 @@ def lake(tmp_path: Path) -> PathLake:
 
 @pytest.fixture
 def upkeep(lake: PathLake, monkeypatch: pytest.MonkeyPatch) -> UpkeepWorker:
-    monkeypatch.setattr(kept_tables, "COMPACT_AFTER", 20)  # as often as 80 of them at full speed
+    monkeypatch.setattr(path_tables, "COMPACT_AFTER", 20)  # as often as 80 of them at full speed
     return UpkeepWorker(lake, StageFiles(lake))
 
 
@@ -109,7 +109,7 @@ def test_a_stream_that_rested_goes_on(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kept_tables, "_HOUR", 0.0)
+    monkeypatch.setattr(path_tables, "_HOUR", 0.0)
     silver = tmp_path / "silver"
     land(lake, range(35), upkeep)
     assert in_silver(spark, start_silver, lake, silver) == list(range(35))

@@ -10,38 +10,50 @@ deletion vectors nor column mapping; other tables are refused.
 import glob
 import re
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import cache, cached_property
+import threading
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import duckdb
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from mirrorlake.config.topology_file import nearest
-from mirrorlake.errors import InputError, text_of
+from mirrorlake.errors import InputError, LakeError, text_of
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
-from mirrorlake.lake.delta_log import files_of
+from mirrorlake.lake.delta_log import BARRED_FEATURES, DeltaLog, features_of, files_of
 from mirrorlake.lake.duck_frames import column_as, give, plain, with_frames, without_huge
 from mirrorlake.lake.duck_query import PREPARED, WITH_FILES, DuckQuery
-from mirrorlake.lake.folder import own_folder
+from mirrorlake.lake.folder import has_table, own_folder
 from mirrorlake.lake.java_patterns import read_noted
-from mirrorlake.lake.open_tables import OpenTables
-from mirrorlake.lake.place import Place
+from mirrorlake.lake.log_copy import LogCopy
+from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.properties import check_version
-from mirrorlake.lake.reader import NONE, Args, Frame, Frames, QueryRows, Reader
+from mirrorlake.lake.reader import NONE, Args, Frame, Frames, OpenTable, QueryRows, Reader
 from mirrorlake.lake.translated import duckdb_columns, duckdb_query
+from mirrorlake.threads import side_by_side
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from mirrorlake.lake.store_files import StoreFiles
 
+#: How many tables are opened at a time in a store, where answers take time: all of a query.
+_AT_ONCE = 16
+#: The table whose open snapshot is never brought up to date: its holder (`held`) asks for version
+#: and files one after the other.
+_WHOLE = "records"
+Answer = TypeVar("Answer")
 
-class DuckLake(OpenTables, Reader):
+
+class DuckLake(Reader):
     """The tables of one lake. One thread uses it at a time; others wait."""
 
     engine: ClassVar[str] = "DuckDB"
+    #: Whether this reader may mend the tables' logs.
+    mends: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -51,19 +63,28 @@ class DuckLake(OpenTables, Reader):
         *,
         whole: bool = False,
     ) -> None:
-        """With more than `memory`, such as 2GB, DuckDB goes to disk; None for its own limit. For
-        `whole` see `OpenTables`."""
-        super().__init__(place, whole)
+        """With more than `memory`, such as 2GB, DuckDB goes to disk; None for its own limit. If the
+        lake is `whole`, all tables were made: one that is not there is gone, and not empty."""
+        self._whole = whole
+        self._root = place_of(place)
         self.directory: Place | None = self._root
         self._checkpoints = checkpoints or own_folder(self._root)
         self._memory = {} if memory is None else {"memory_limit": memory}
+        self._snapshots: dict[str, DeltaTable] = {}
+        self._logs: dict[str, DeltaLog] = {}
+        self._marks: dict[str, Hashable | None] = {}
+        self._reached_by: dict[str, Mapping[str, str] | None] = {}
+        self._absent: set[str] = set()
         self._known: set[str] = set()
+        #: Tables to be checked for new commits when a query next names them.
+        self._unsure: set[str] = set()
         self._properties: Mapping[str, str] | None = None  # of the table `records`
         self._stored: StoreFiles | None = None
         if self._root.in_store:
             from mirrorlake.lake import store_files  # obstore and fsspec are an extra
 
             self._stored = store_files.StoreFiles(self._root)
+        self._use = threading.RLock()
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
@@ -93,15 +114,51 @@ class DuckLake(OpenTables, Reader):
         """See `Reader.refresh`. A table is checked for new commits when a query names it, so a
         query on one table checks one; without new commits it stays open."""
         with self._use:
-            self.doubt(name.removesuffix(WITH_FILES) for name in self._known - {*VIEWS})
+            known = {name.removesuffix(WITH_FILES) for name in self._known} - {*VIEWS}
+            self._unsure = known | self._absent | {*self._snapshots}
 
-    def _look_again(self, tables: Collection[str]) -> set[str]:
-        old = super()._look_again(tables)
+    def _look_again(self, tables: Collection[str]) -> None:
+        """Bring tables up to date, or close them, after new commits; each once after `refresh`."""
+        asked = self._unsure.intersection(tables)
+        newest = self._of_each(self._is_newest, asked)
+        old = {table for table in asked if not newest[table]}
+        went_on = {table for table in old - {_WHOLE} if newest[table] is False}
         for name in [*self._known] if old else ():
             if name in VIEWS or name.removesuffix(WITH_FILES) in old:
                 self._connection.execute(f'DROP VIEW IF EXISTS "{name}"')
                 self._known.discard(name)
-        return old
+        for table in old - went_on:
+            self._snapshots.pop(table, None)
+        self._of_each(self._bring_up, went_on)
+        self._absent -= old
+        self._unsure -= asked
+
+    def _of_each(self, ask: Callable[[str], Answer], tables: Collection[str]) -> dict[str, Answer]:
+        """The answer for each table; in a store, asked side by side."""
+        if not self._root.in_store:
+            return {table: ask(table) for table in tables}
+        return dict(zip(tables, side_by_side(ask, tables, _AT_ONCE), strict=True))
+
+    def _is_newest(self, table: str) -> bool | None:
+        """Whether a table has no newer version, or is still absent; None where it must be opened
+        anew: one opened with credentials renewed since can no longer be read."""
+        delta = self._snapshots.get(table)
+        if delta is None:
+            return None if has_table(self._root, table) else True
+        if self._root.options != self._reached_by[table]:
+            return None
+        return self._log(table).is_newest(delta.version(), self._marks[table])
+
+    def _bring_up(self, table: str) -> None:
+        """Read the commits that a table got since it was opened, and only those."""
+        delta = self._snapshots.pop(table)
+        before = delta.version()
+        try:
+            self._log(table).follow(delta)
+        except (DeltaError, OSError):  # its log was cleaned up meanwhile: it is opened anew
+            return
+        if delta.version() > before and not BARRED_FEATURES & features_of(delta.protocol()):
+            self.keep(table, delta)
 
     def close(self) -> None:
         """Close the connection, which deletes what it has on disk."""
@@ -110,28 +167,29 @@ class DuckLake(OpenTables, Reader):
     def rows(
         self, text: str, args: Args = NONE, frames: Frames = NONE, limit: int | None = None
     ) -> QueryRows:
-        with self._answering():
-            relation = self._relation(text, args, frames)
-            relation = plain(relation if limit is None else relation.limit(limit))
-            columns = relation.columns
-            return QueryRows(
-                (dict(zip(columns, row, strict=True)) for row in relation.fetchall()), columns
-            )
-
-    def arrow(self, text: str, args: Args = NONE, frames: Frames = NONE) -> "pa.RecordBatchReader":
-        with self._answering():
-            return without_huge(self._relation(text, args, frames)).fetch_record_batch()
-
-    @contextmanager
-    def _answering(self) -> Iterator[None]:
-        """Let no other thread ask meanwhile. A query that fails cannot be run, or the store did not
-        give a file."""
         with self._use:
             try:
-                yield
+                relation = self._relation(text, args, frames)
+                relation = relation if limit is None else relation.limit(limit)
+                relation = plain(relation)
+                columns = relation.columns
+                return QueryRows(
+                    (dict(zip(columns, row, strict=True)) for row in relation.fetchall()), columns
+                )
             except duckdb.Error as error:
-                failure = None if self._stored is None else self._stored.failure
-                raise (failure or InputError(_in_words(error))) from error
+                raise self._problem(error) from error
+
+    def arrow(self, text: str, args: Args = NONE, frames: Frames = NONE) -> "pa.RecordBatchReader":
+        with self._use:
+            try:
+                return without_huge(self._relation(text, args, frames)).fetch_record_batch()
+            except duckdb.Error as error:
+                raise self._problem(error) from error
+
+    def _problem(self, error: duckdb.Error) -> Exception:
+        """The error for a failed query: it cannot be run, or the store did not give a file."""
+        failure = None if self._stored is None else self._stored.failure
+        return failure or InputError(_in_words(error))
 
     def _relation(
         self, text: str, args: Mapping[str, object], frames: Frames
@@ -162,16 +220,25 @@ class DuckLake(OpenTables, Reader):
         self._define(query.tables)
 
     def open_together(self, names: Collection[str]) -> None:
-        with self._answering():
-            self._open_all(names)
-            self._define(names)
+        with self._use:
+            try:
+                self._open_all(names)
+                self._define(names)
+            except duckdb.Error as error:
+                raise self._problem(error) from error
 
     def _open_all(self, names: Iterable[str]) -> None:
         """Open the tables behind some names, as of now where `refresh` asked for that."""
         tables = frozenset[str]().union(*map(_made_of, names))
         self._look_again(tables)
-        unread = self._properties is None and "records" not in tables
-        self.open_missing(tables, *([self._read_properties] if unread else []))
+        if self._root.in_store:  # else each is opened when it is read
+            calls: list[Callable[[], None]] = [
+                partial(self._find, table)
+                for table in tables - self._snapshots.keys() - self._absent
+            ]
+            if self._properties is None and "records" not in tables:
+                calls.append(self._read_properties)
+            side_by_side(lambda call: call(), calls, _AT_ONCE)
 
     def _define(self, names: Iterable[str]) -> None:
         """Make views for the tables and views that a query names, and for those that these read."""
@@ -189,6 +256,71 @@ class DuckLake(OpenTables, Reader):
             else:
                 continue  # a name of the query's own, or one that DuckDB refuses
             self._known.add(name)
+
+    def snapshot(self, table: str) -> DeltaTable | None:
+        """A table as this reader has it; None where the lake has no table of that name yet. Raises
+        LakeError for a table whose files are not its rows."""
+        with self._use:
+            self._look_again((table,))
+            if table not in self._snapshots.keys() | self._absent:
+                self._find(table)
+            return self._snapshots.get(table)
+
+    def _find(self, table: str) -> None:
+        """Open a table, if the lake has it. Raises LakeError where it had it."""
+        delta = self._if_there(table, lambda: self.opened(table))
+        if delta is None and self._whole:
+            raise LakeError(
+                f"table {table} of the lake at {self._root} is not there any more; mount the disk "
+                "that it is on, or put it back"
+            )
+        if delta is None:
+            self._absent.add(table)
+        else:
+            self.keep(table, delta)
+
+    def _if_there(self, table: str, opened: Callable[[], DeltaTable]) -> DeltaTable | None:
+        """What `opened` returns; None without such a table. In a store, opening it tells."""
+        if not self._root.in_store:
+            return opened() if has_table(self._root, table) else None
+        try:
+            return opened()
+        except TableNotFoundError:
+            return None
+
+    def opened(self, table: str) -> DeltaTable:
+        """An existing table, as of now. Raises LakeError where its files are not its rows."""
+        delta = self._log(table).opened()
+        if barred := BARRED_FEATURES & features_of(delta.protocol()):
+            raise LakeError(
+                f"table {table} of the lake at {self._root} has {', '.join(sorted(barred))}, "
+                "which only Spark reads: ask with --engine spark"
+            )
+        return delta
+
+    def _log(self, table: str) -> DeltaLog:
+        """The log of a table; kept, since it remembers what a store answered."""
+        if table not in self._logs:
+            place = self._root / table
+            copies = self._root.in_store and self.mends
+            self._logs[table] = LogCopy(place) if copies else DeltaLog(place, self.mends)
+        return self._logs[table]
+
+    def keeps(self, table: str) -> bool:
+        """Whether a table is open."""
+        return table in self._snapshots
+
+    def held(self, table: str) -> OpenTable | None:
+        with self._use:
+            delta = None if table in self._unsure else self._snapshots.get(table)
+            return None if delta is None else OpenTable(delta, self._log(table))
+
+    def keep(self, table: str, delta: DeltaTable) -> None:
+        """Read a table from this snapshot until `refresh`."""
+        # After `refresh`, these tell whether it is still the newest.
+        self._marks[table] = self._log(table).mark_of(delta.version())
+        self._reached_by[table] = self._root.options
+        self._snapshots[table] = delta
 
     def folder(self, table: str) -> str:
         """The prefix of a table's file names in DuckDB."""

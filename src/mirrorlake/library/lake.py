@@ -13,7 +13,6 @@ from mirrorlake.library.planning import planned
 from mirrorlake.library.positions import Positions
 from mirrorlake.library.queries import Queries
 from mirrorlake.library.resends import Resends, check_columns
-from mirrorlake.library.restores import Restores
 from mirrorlake.library.store_refusals import raises_lake_errors
 from mirrorlake.library.verify_answer import Verified
 from mirrorlake.run.options import RunOptions
@@ -22,7 +21,7 @@ from mirrorlake.run.status import read_status
 
 
 @raises_lake_errors
-class OpenLake(Queries, Positions, Resends, Restores):
+class OpenLake(Queries, Positions, Resends):
     """A lake opened by `mirrorlake.open`: its flows, its tables, and the operations on them.
 
         lake = mirrorlake.open("mirrorlake.yml")

@@ -1,9 +1,10 @@
-"""Sending staged records again: the part of an open lake that replays."""
+"""Sending staged records again: the part of an open lake that replays and restores."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mirrorlake.config.topology_file import nearest
 from mirrorlake.errors import InputError
@@ -11,12 +12,14 @@ from mirrorlake.extras import needs
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.library.flows import Opened
 from mirrorlake.library.internals import Internals
-from mirrorlake.library.resend_answers import planned_answer, sent_answer, together
+from mirrorlake.library.resend_answers import planned_answer, sent_answer, together, with_extras
 from mirrorlake.library.resent import Resent
 from mirrorlake.library.store_refusals import raises_lake_errors
+from mirrorlake.naming.selection import matches_any
 
 if TYPE_CHECKING:  # modules that need Spark are imported where they are used
     from mirrorlake.produce.batch_report import BatchReport
+    from mirrorlake.resend.cut import Moment
     from mirrorlake.resend.sender import SendOutcome
     from mirrorlake.resend.steps import OnSent, PlannedResend
 
@@ -26,7 +29,7 @@ ReportSent = Callable[[int], None]
 
 @raises_lake_errors
 class Resends(Opened):
-    """`OpenLake`'s methods that replay staged records."""
+    """`OpenLake`'s methods that send staged records again."""
 
     def replay(
         self,
@@ -86,7 +89,7 @@ class Resends(Opened):
             raise InputError("the number of records has to be above 0")
         check_columns(where)
         known = self.internals
-        check_clusters(known, source, cluster)
+        _check_clusters(known, source, cluster)
         stage = StageFiles(known.tables)
         if source is None:
             source, *others = _sources_of(stage, known.topology.clusters, topic)
@@ -110,9 +113,9 @@ class Resends(Opened):
         if dry_run:
             return planned_answer(replay.plan(EXAMPLES))
 
-        on_sent = answer_callback(answered, sent_answer)
-        with stopping(stop) as ending, in_a_sentence("the replay"):
-            planned, outcome = replay.run(ending, rate, counting(report), on_sent)
+        on_sent = _answer_callback(answered, sent_answer)
+        with stopping(stop) as ending, _in_a_sentence("the replay"):
+            planned, outcome = replay.run(ending, rate, _counting(report), on_sent)
         return sent_answer(planned, outcome)
 
     def replay_parked(
@@ -155,13 +158,13 @@ class Resends(Opened):
         names = [flow] if flow is not None else list(known.topology.flows)
         flows = [known.topology.flow(name) for name in names]
         known.check_there()
-        stage, count = StageFiles(known.tables), counting(report)
+        stage, count = StageFiles(known.tables), _counting(report)
         if topic is not None:
             _sources_of(stage, {resolved.source for resolved in flows}, topic)
         deployment = known.deployment
         replays: list[Resent] = []
         held: list[str] = []
-        with stopping(stop) as ending, in_a_sentence("the replay"):
+        with stopping(stop) as ending, _in_a_sentence("the replay"):
             for resolved in flows:
                 asked = ParkedReplayRequest(resolved, topic, start_over)
                 replay = ParkedReplay(deployment, stage, asked)
@@ -172,9 +175,109 @@ class Resends(Opened):
                 held += replay.held()
         return together(replays, dry_run, held)
 
+    def restore(
+        self,
+        source: str,
+        target: str,
+        topics: Sequence[str] = (),
+        *,
+        as_of: datetime | None = None,
+        below: Mapping[tuple[str, int], int] | None = None,
+        extras: Collection[str] = (),
+        rename: str = "identity",
+        compacted: bool = False,
+        start_over: bool = False,
+        dry_run: bool = False,
+        report: ReportSent | None = None,
+        answered: Callable[[Resent], None] | None = None,
+        stop: Event | None = None,
+    ) -> Resent:
+        """Send whole topics from the stage to a cluster where they are empty or missing: the
+        records as they were, in order, in the same partitions, each once, even if it is killed and
+        called again. The source is not asked.
+
+        Args:
+            source: the cluster that the topics were read from; it may be gone.
+            target: the cluster to create them on; the source's own alias to refill that cluster.
+            topics: patterns of whole names; all topics of the lake if empty.
+            as_of: a time: restore what the lake had by then, and later records with timestamps up
+                to it. A source transaction is restored whole or not at all.
+            below: by (topic, partition) the end offset, exclusive; a partition that is not named is
+                restored whole.
+            extras: some of "configs", "acls" and "groups", to restore too, as they were; groups
+                resume exactly at their committed positions.
+            rename: how to name topics at the target, like a flow's `policy`.
+            compacted: only the last value of each key in a partition, and records without a key.
+            start_over: start over, though the same restore has begun and not ended.
+            dry_run: change nothing.
+            report: called after each batch.
+            answered: called with the answer once all is done, before the lake records that the
+                restore has ended. Until then the same call answers again; after that it finds
+                topics that hold records.
+            stop: set it to end after the batch in hand; for None an interrupt does.
+
+        Raises:
+            InputError: the arguments do not fit, or a topic at the target holds records; nothing
+                was done.
+            LakeError: there is no lake.
+            ClusterUnusable: the target does not answer.
+            LeaseTaken: another process restores to the same cluster.
+            ReplicationError: the target refused a topic or records.
+        """
+        from mirrorlake.library.replicating import stopping
+        from mirrorlake.resend.extras import ALL
+
+        with needs("spark"):
+            from mirrorlake.resend.cut import RestoreRequest
+            from mirrorlake.resend.restore import Restore
+
+        if as_of is not None and below:
+            raise InputError("name a time or offsets, not both")
+        for name in extras:
+            if name not in ALL:
+                raise InputError(
+                    f"{name} cannot be restored{nearest(name, ALL)}; what can is {', '.join(ALL)}"
+                )
+        known = self.internals
+        _check_clusters(known, source, target)
+        offsets = dict(below or {})
+        _check_selected(offsets, topics)
+        until_ms = None if as_of is None else int(as_of.timestamp() * 1_000)
+        words: dict[str, Any] = {} if until_ms is None else {"as_of_ms": until_ms}
+        if offsets:
+            words = {"below": [[*place, end] for place, end in sorted(offsets.items())]}
+        asked = RestoreRequest(
+            source,
+            target,
+            topics=tuple(topics) or (".*",),
+            rename=rename,
+            words=words,
+            compacted=compacted,
+            start_over=start_over,
+            extras=frozenset(extras),
+            until_ms=until_ms,
+        )
+        restore = Restore(known.deployment, StageFiles(known.tables), asked)
+
+        def cut() -> "Moment":
+            return restore.below(offsets) if until_ms is None else restore.as_of(until_ms)
+
+        def answer(planned: "PlannedResend", outcome: "SendOutcome") -> Resent:
+            sent, reached = sent_answer(planned, outcome), restore.reached(planned.resend)
+            return with_extras(sent, outcome.extras, reached)
+
+        if dry_run:
+            planned = restore.plan(cut)
+            done, reached = restore.plan_extras(planned.resend), restore.reached(planned.resend)
+            return with_extras(planned_answer(planned), done, reached)
+        on_sent = _answer_callback(answered, answer)
+        with stopping(stop) as ending, _in_a_sentence("the restore"):
+            planned, outcome = restore.run(cut, ending, _counting(report), on_sent)
+        return answer(planned, outcome)
+
 
 @contextmanager
-def in_a_sentence(what: str) -> Iterator[None]:
+def _in_a_sentence(what: str) -> Iterator[None]:
     """Raise a broker's error that is not reported elsewhere as one of our own."""
     from confluent_kafka import KafkaException
 
@@ -186,7 +289,7 @@ def in_a_sentence(what: str) -> Iterator[None]:
         raise as_mirrorlake_error(error, what) from error
 
 
-def answer_callback(
+def _answer_callback(
     answered: Callable[[Resent], None] | None,
     answer: "Callable[[PlannedResend, SendOutcome], Resent]",
 ) -> "OnSent":
@@ -217,7 +320,7 @@ def _check_rate(rate: int | None) -> None:
         raise InputError("the rate has to be above 0 records a second")
 
 
-def check_clusters(known: Internals, source: str | None, target: str | None) -> None:
+def _check_clusters(known: Internals, source: str | None, target: str | None) -> None:
     """Raise InputError for a cluster that is not in the file, LakeError without a lake, which would
     be made, and ClusterUnusable for a target that does not answer: before Spark starts, so that the
     failure is reported within seconds."""
@@ -228,6 +331,16 @@ def check_clusters(known: Internals, source: str | None, target: str | None) -> 
     known.check_there()
     if target is not None:
         known.connections.admin(target).cluster_id()
+
+
+def _check_selected(below: Mapping[tuple[str, int], int], topics: Sequence[str]) -> None:
+    """Raise InputError for the end of a partition whose topic is not restored."""
+    for topic, partition in below:
+        if topics and not matches_any(topics, topic):
+            raise InputError(
+                f"{topic} is not restored, so no offset can be given for its partition "
+                f"{partition}; name the topic too, or leave the offset out"
+            )
 
 
 def _sources_of(stage: StageFiles, aliases: Iterable[str], topic: str) -> list[str]:
@@ -250,8 +363,7 @@ def _target_of(known: Internals, source: str) -> str:
     return targets.pop()
 
 
-def counting(report: ReportSent | None) -> "Callable[[BatchReport], None]":
-    """Call `report` after each batch with the number of records sent so far."""
+def _counting(report: ReportSent | None) -> "Callable[[BatchReport], None]":
     sent = 0
 
     def count(batch: "BatchReport") -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from mirrorlake.config.topology import load_topology
 from mirrorlake.groups import inventory
-from mirrorlake.groups.by_checkpoints import CheckpointedGroups
 from mirrorlake.groups.inventory import GroupInventory, take_inventory
 from mirrorlake.groups.moves import Standing
 from mirrorlake.groups.shared_topics import Route
@@ -42,9 +41,8 @@ def lake(source: MemoryCluster) -> MemoryLake:
 def positions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A group stands in both topics."""
     standings = tuple(Standing(row(("billing", topic, 0)), True, 0) for topic in TOPICS)
-    monkeypatch.setattr(inventory, "_by_cluster", lambda *_: GroupInventory(standings))
-    noted = CheckpointedGroups(standings, {}, {})
-    monkeypatch.setattr(inventory, "groups_by_checkpoints", lambda *_: noted)
+    for way in ("_by_cluster", "_by_checkpoints"):
+        monkeypatch.setattr(inventory, way, lambda *_: GroupInventory(standings))
 
 
 def route_of(lake: MemoryLake, source: MemoryCluster, directory: Path, reverse: bool) -> Route:

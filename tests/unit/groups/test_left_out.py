@@ -11,9 +11,9 @@ import pytest
 from mirrorlake.config.flow import Flow
 from mirrorlake.errors import ClusterUnreachable, ReplicationError, TargetRefused
 from mirrorlake.groups import left_out
-from mirrorlake.groups.by_checkpoints import _noted_as_left
 from mirrorlake.groups.checkpoint_plan import EXCLUDED, GONE, NAMELESS, OTHER_KIND
 from mirrorlake.groups.checkpoint_table import left_out_groups
+from mirrorlake.groups.inventory import _noted_as_left
 from mirrorlake.groups.left_out import LeftOutGroups
 from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.offsets.positions import Committed

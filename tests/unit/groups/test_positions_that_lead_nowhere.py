@@ -12,7 +12,6 @@ import pytest
 
 from mirrorlake.config.topology import load_topology
 from mirrorlake.failover.left_over import left_over, warnings_of
-from mirrorlake.groups import by_checkpoints as checkpointed
 from mirrorlake.groups import inventory, view
 from mirrorlake.groups.checkpoint_plan import (
     EXCLUDED,
@@ -75,16 +74,15 @@ def by_checkpoints(
 ) -> inventory.GroupInventory:
     """What there is by the last checkpoints, of which the map knows that of partition 0."""
     known = {("orders", 0, 10): Translated("east.orders", 0, 10, exact=True)}
-    monkeypatch.setattr(checkpointed, "newest_checkpoints", lambda *_: newest)
-    monkeypatch.setattr(checkpointed, "source_generations", lambda *_: SourceGenerations(()))
-    monkeypatch.setattr(checkpointed, "sides_of", lambda *_: None)
-    monkeypatch.setattr(checkpointed, "readable_positions", lambda *_: known)
-    monkeypatch.setattr(checkpointed, "bounded", lambda positions, _sides: positions)
-    monkeypatch.setattr(checkpointed, "left_out_groups", lambda *_: defaultdict(dict))
+    monkeypatch.setattr(inventory, "newest_checkpoints", lambda *_: newest)
+    monkeypatch.setattr(inventory, "source_generations", lambda *_: SourceGenerations(()))
+    monkeypatch.setattr(inventory, "sides_of", lambda *_: None)
+    monkeypatch.setattr(inventory, "readable_positions", lambda *_: known)
+    monkeypatch.setattr(inventory, "bounded", lambda positions, _sides: positions)
+    monkeypatch.setattr(inventory, "left_out_groups", lambda *_: defaultdict(dict))
     flow = load_topology(write_file(tmp_path)).flow(FLOW)
     route: Any = SimpleNamespace(lake=None, flow=flow)
-    found = checkpointed.groups_by_checkpoints(route, None, "it is gone")
-    return inventory.GroupInventory(**found._asdict(), gone="it is gone")
+    return inventory._by_checkpoints(route, None, "it is gone")
 
 
 def test_a_named_group_that_does_not_stand_in_the_flows_topics_is_named(

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from mirrorlake.errors import Fenced, LakeError
-from mirrorlake.lake import kept_tables, remote_place, store_place
+from mirrorlake.lake import path_tables, remote_place, store_place
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.delta_log import DeltaLog, files_of
 from mirrorlake.lake.path_tables import PathTables
@@ -244,7 +244,7 @@ def test_a_commit_behind_a_log_that_was_cleaned_up_is_made_again(
 def test_a_log_gets_checkpoints(
     place: Place, tables: PathTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_tables, "_CHECKPOINT_EVERY", 3)
+    monkeypatch.setattr(path_tables, "_CHECKPOINT_EVERY", 3)
     for number in (2, 3, 4):
         tables.append("changes", row(str(number)), "a", number)
     assert DeltaLog(place / "changes").newest_checkpoint() == 3
@@ -255,7 +255,7 @@ def test_a_log_that_others_keep_gets_its_checkpoints_from_them(
     link: StoreLink, place: Place, tables: PathTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who appends does not read the log for it; they do once, also where it was made compact."""
-    monkeypatch.setattr(kept_tables, "_CHECKPOINT_EVERY", 3)
+    monkeypatch.setattr(path_tables, "_CHECKPOINT_EVERY", 3)
     tables.kept_up, known = True, len(link.requests)
     for number in (2, 3, 4):
         tables.append("changes", row(str(number)), "a", number)
@@ -279,14 +279,14 @@ def test_in_a_store_checkpoints_are_near_while_they_are_small(
 ) -> None:
     """Each commit behind one is a request of all who open the table; a checkpoint is written as a
     whole."""
-    monkeypatch.setattr(kept_tables, "_IN_STORE", 3)
-    monkeypatch.setattr(kept_tables, "_CHECKPOINT_EVERY", 6)
+    monkeypatch.setattr(path_tables, "_IN_STORE", 3)
+    monkeypatch.setattr(path_tables, "_CHECKPOINT_EVERY", 6)
     log, checkpoints = DeltaLog(place / "changes"), []
     for number in range(2, 13):
         tables.append("changes", row(str(number)), "a", number)
         checkpoints.append(log.newest_checkpoint())
         if number == 6:  # one action for each that the newest checkpoint has, as of a large table
-            monkeypatch.setattr(kept_tables, "_ACTIONS_EACH", 1)
+            monkeypatch.setattr(path_tables, "_ACTIONS_EACH", 1)
     assert sorted({*checkpoints}) == [-1, 3, 6, 12], "three behind three, then six"
     assert kinds(place) == sorted(["first", *map(str, range(2, 13))])
 
@@ -299,8 +299,8 @@ def test_a_damaged_hint_fails_no_commit(
     def damaged(_log: Place) -> None:
         raise ValueError("it names no version")
 
-    monkeypatch.setattr(kept_tables, "_CHECKPOINT_EVERY", 2)
-    monkeypatch.setattr(kept_tables, "hinted", damaged)
+    monkeypatch.setattr(path_tables, "_CHECKPOINT_EVERY", 2)
+    monkeypatch.setattr(path_tables, "hinted", damaged)
     tables.append("changes", row("second"), "a", 2)
     assert kinds(place) == ["first", "second"]
 

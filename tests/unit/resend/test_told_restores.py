@@ -14,8 +14,8 @@ from mirrorlake import failpoints
 from mirrorlake.errors import InputError
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
+from mirrorlake.library.resends import Resends
 from mirrorlake.library.resent import Resent
-from mirrorlake.library.restores import Restores
 from mirrorlake.mm2.formats import Heartbeat, encode_heartbeat
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.resend import steps
@@ -34,7 +34,7 @@ class Killed(Exception):
 
 def restoring(
     monkeypatch: pytest.MonkeyPatch, folder: Path, cluster: MemoryCluster
-) -> tuple[Deployment, Restores]:
+) -> tuple[Deployment, Resends]:
     """A lake with three records of `orders`, whose restores send them at once."""
     lake, topology = opened(no_session, write_file(folder))
     append(lake, "records", staged(range(3)))
@@ -54,7 +54,7 @@ def restoring(
         connections=connections,
         check_there=lambda: None,
     )
-    return deployment, Restores(internals)
+    return deployment, Resends(internals)
 
 
 def test_who_dies_when_all_is_sent_is_told_by_the_same_call(

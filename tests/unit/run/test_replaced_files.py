@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mirrorlake.lake import kept_tables
+from mirrorlake.lake import path_tables
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.path_lake import PathLake
@@ -45,7 +45,7 @@ def test_what_could_not_be_deleted_is_deleted_later(
 def test_a_log_that_is_due_gets_its_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_tables, "_CHECKPOINT_EVERY", 3)
+    monkeypatch.setattr(path_tables, "_CHECKPOINT_EVERY", 3)
     lake = PathLake(no_session, place_of(tmp_path / "lake"), tmp_path / "checkpoints")
     lake.create("clusters", {})
     lake.tables.kept_up, log = True, DeltaLog(lake.root / "clusters")
