@@ -108,6 +108,7 @@ def test_a_name_of_something_else(
     spark: SparkSession, file: Path, schema: str, tmp_path: Path, statement: str, what: str
 ) -> None:
     other = lake_of(a_file(tmp_path / "other", schema)).directory
+    lake_of(file)
     spark.sql(f"CREATE SCHEMA {CATALOG}.{schema}")
     given = {"name": f"{CATALOG}.{schema}.starts", "other": f"{other}/starts"}
     spark.sql(statement.format(**given))
@@ -166,6 +167,7 @@ def test_a_warehouse_registers(
     warehouse = WarehouseLake(lambda: SparkConnection(behind), (PySparkException,))
     monkeypatch.setattr(Internals, "_warehouse", warehouse)
     monkeypatch.setattr(Internals, "spark", property(lambda _known: no_session()))
+    lake_of(file)
     made = mirrorlake.open(file).register()
     assert actions(made.tables) == actions(made.views) == {"created"}
     append(lake_of(file), "records", staged(range(10)))

@@ -28,6 +28,7 @@ def translate_checkpoint(
     known = shared.lake.internals
     resolved = known.topology.flow(flow)
     query = read_checkpoint(directory)  # before a session starts, if the lake needs one
+    known.check_there()
     translated = translate_query(known.reader, known.topology, resolved, query, reverse)
     texts = {
         number: starting_offsets(positions) for number, positions in translated.positions.items()

@@ -64,6 +64,7 @@ class Internals:
         self.read_only = read_only
         # Whether no caller reads tables through Spark SQL: then it needs no Delta jar.
         self.by_files = False
+        self.makes_lake = False  # whether a missing lake is made: only `run` does that
         self.short = True  # whether the session is short-lived; `run` sets it before one is made
         # gets a line for each one-time step of making a session on a machine
         self.say: Callable[[str], None] | None = None
@@ -163,7 +164,9 @@ class Internals:
 
     @cached_property
     def tables(self) -> Lake:
-        """The lake's tables. Raises LakeError."""
+        """The lake's tables. Raises LakeError, also without a lake unless `makes_lake`."""
+        if not self.read_only and not self.makes_lake:
+            self.check_there()
         opening = reading_lake if self.read_only else open_lake
         return opening(self._given or (lambda: self.spark), self.location, self.directory)
 
@@ -213,12 +216,9 @@ class Internals:
     @property
     def writable(self) -> Lake:
         """The lake to append to, which must exist. Raises LakeError, InputError."""
-        if self.location.path is not None and self._without_session() and not self.tables_there:
-            if self.read_only:
-                raise LakeError("the lake was opened read-only; open it by the topology file")
-            root = self.root
-            if not has_table(root, "records"):
-                raise no_lake(root)
+        by_files = self.location.path is not None and self._without_session()
+        if by_files and self.read_only and not self.tables_there:
+            raise LakeError("the lake was opened read-only; open it by the topology file")
         return self.tables
 
     @property

@@ -61,7 +61,6 @@ class OpenLake(Queries, Positions, Resends):
         """
         from mirrorlake.forget.forget import forget  # which needs Spark
 
-        self.internals.check_there()
         check_columns(where)
         self.internals.by_files = False  # Spark then evaluates the predicate on a Delta table
         topics = [topic] if isinstance(topic, str) else list(topic)
@@ -170,8 +169,8 @@ class OpenLake(Queries, Positions, Resends):
 
         Raises:
             InputError: the topology file names no catalog.
-            LakeError: another table has one of the names, or the catalog refuses one or does not
-                exist.
+            LakeError: there is no lake at the path, another table has one of the names, or the
+                catalog refuses one or does not exist.
         """
         from mirrorlake.library.registering import registered
 
@@ -231,7 +230,6 @@ class OpenLake(Queries, Positions, Resends):
             ClusterUnreachable, ReplicationError: the choice needs the clusters and cannot be
                 carried out.
         """
-        self.internals.check_there()
         wanted = Wanted(flow, topic, partition, kind, target_topic)
         try:
             return Resolved(*resolve(self.internals.deployment, wanted, choice))
@@ -269,7 +267,6 @@ class OpenLake(Queries, Positions, Resends):
         from mirrorlake.resend.waiting import waiting_resends
 
         topology = self.internals.topology
-        self.internals.check_there()
         asked = {"retention_days": retention_days, "vacuum_hours": vacuum_hours}
         given = {name: value for name, value in asked.items() if value is not None}
         kept = Maintenance(**{**topology.maintain.model_dump(), **given})

@@ -80,6 +80,7 @@ class Positions(Opened):
 
         Raises:
             InputError: a group exists on neither side.
+            LakeError: there is no lake.
         """
         return Groups.from_document(read_groups(self._route(self._resolved(flow)), groups))
 
@@ -106,7 +107,8 @@ class Positions(Opened):
             InputError: a group exists on neither side.
             ClusterUnusable: the target cannot be used.
             LeaseTaken: another process moves groups between these clusters.
-            LakeError: the lake was opened read-only, which allows only a dry run, or `drain=False`.
+            LakeError: there is no lake, or it was opened read-only, which allows only a dry run, or
+                `drain=False`.
         """
         return self._move(flow, False, groups, dry_run=dry_run, force=force, drain=drain)
 
@@ -151,6 +153,7 @@ class Positions(Opened):
             InputError: no topic or group matches the wave.
             ClusterUnusable: a cluster cannot be asked.
             LeaseTaken: another process moves groups between these clusters.
+            LakeError: there is no lake.
         """
         # these import Kafka's consumers, which other answers do not need
         from mirrorlake.migrate.copies import Wave
@@ -182,7 +185,10 @@ class Positions(Opened):
         return Moves.from_document(moves)
 
     def _resolved(self, flow: str) -> ResolvedFlow:
-        return self.internals.topology.flow(self.flows[flow].name)
+        """A flow of the file, once the lake is there: by an empty one no group has a position."""
+        resolved = self.internals.topology.flow(self.flows[flow].name)
+        self.internals.check_there()
+        return resolved
 
     def _route(self, flow: ResolvedFlow, reverse: bool = False) -> Route:
         known = self.internals

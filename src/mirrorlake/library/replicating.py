@@ -55,6 +55,7 @@ def replicated(
 
     topology, progress = known.topology, known.progress or Progress()
     once, reader, names = options.once, options.reader, options.chosen
+    known.makes_lake = True
     with ExitStack() as outside:
         standing = outside.enter_context(_published(topology, metrics, progress))
         _check_standby(topology, once, options.standby)

@@ -157,7 +157,6 @@ class Resends(Opened):
         known = self.internals
         names = [flow] if flow is not None else list(known.topology.flows)
         flows = [known.topology.flow(name) for name in names]
-        known.check_there()
         stage, count = StageFiles(known.tables), _counting(report)
         if topic is not None:
             _sources_of(stage, {resolved.source for resolved in flows}, topic)

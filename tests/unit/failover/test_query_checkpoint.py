@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from mirrorlake.cli.main import app
 from mirrorlake.config.flow import Flow
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import InputError
+from mirrorlake.errors import InputError, LakeError
 from mirrorlake.failover import query_checkpoint
 from mirrorlake.failover.query_checkpoint import TranslatedQuery, read_checkpoint, translate_query
 from mirrorlake.groups import route_sides
@@ -223,6 +223,7 @@ def test_the_command_answers_a_line_for_each_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Internals, "tables", None)
+    monkeypatch.setattr(Internals, "check_there", lambda _: None)
     whole = checkpoint(tmp_path / "query")
     result = command(tmp_path, whole)
     assert result.stdout.splitlines() == [
@@ -246,6 +247,7 @@ def test_the_command_names_what_it_could_not_translate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Internals, "tables", None)
+    monkeypatch.setattr(Internals, "check_there", lambda _: None)
     text = batch('{"orders":{"0":5,"9":7}}')
     broken = fill(tmp_path / "query", {"offsets/0": text, "commits/0": "v1\n{}"})
     result = command(tmp_path, broken, "--json")
@@ -259,6 +261,12 @@ def test_the_command_names_what_it_could_not_translate(
     assert problem == {"source": 0, "topic": "orders", "partition": 9, "offset": 7}
     result = command(tmp_path, broken)
     assert (result.exit_code, result.stdout) == (1, '{"east.orders":{"0":1005}}\n')
+
+
+def test_without_a_lake_it_says_so(tmp_path: Path) -> None:
+    """It named each partition as one that the flow had never seen."""
+    result = command(tmp_path, checkpoint(tmp_path / "query"))
+    assert isinstance(result.exception, LakeError) and not (tmp_path / "lake").exists()
 
 
 @pytest.mark.parametrize("flags", [(), ("--json",), ("--reverse",)])

@@ -14,7 +14,7 @@ from mirrorlake.errors import LakeError
 from mirrorlake.lake.reader import Frame
 from mirrorlake.library.flows import OpenFlow
 from mirrorlake.library.lake import OpenLake
-from tests.support.lake_rows import FLOW, ago
+from tests.support.lake_rows import FLOW, ago, no_session, opened
 from tests.support.object_store import KEY, SECRET, Store
 from tests.support.store_link import Fault, Request, StoreLink, link_to
 
@@ -86,7 +86,7 @@ def test_a_store_that_refuses_the_rows_themselves(
     """A reader of DuckDB's is in between."""
     link.fault = lambda _request: None
     seen = Frame("alias STRING, cluster_id STRING, seen TIMESTAMP", [("east", "x", ago(0))])
-    mirrorlake.open(topology).internals.tables.change("clusters_seen", {"seen": seen})
+    opened(no_session, topology)[0].change("clusters_seen", {"seen": seen})
 
     def rows_are_refused(request: Request) -> Fault | None:
         return "expired" if request.key.endswith(".parquet") else None

@@ -8,6 +8,7 @@ import pytest
 
 import mirrorlake
 from mirrorlake import InputError, LakeError, OpenLake, TopologyError
+from mirrorlake.cli.main import CommandEnded, main
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
@@ -106,6 +107,16 @@ def made(directory: Path) -> Lake:
         lambda lake: lake.replay("orders", "offset < 5", "again", dry_run=True),
         lambda lake: lake.replay_parked(dry_run=True),
         lambda lake: lake.restore("east", "west", dry_run=True),
+        lambda lake: lake.groups("east->west"),
+        lambda lake: lake.failover("east->west"),
+        lambda lake: lake.failover("east->west", dry_run=True),
+        lambda lake: lake.failback("east->west", drain=False),
+        lambda lake: lake.migrate("east->west", "orders"),
+        lambda lake: lake.migrate("east->west", "orders", dry_run=True),
+        lambda lake: lake.verify(),
+        lambda lake: lake.table("records"),
+        lambda lake: lake.sql("SELECT 1"),
+        lambda lake: lake.flows["east->west"].staged_only(),
     ],
 )
 def test_what_would_find_nothing_says_why_and_makes_no_lake(
@@ -114,3 +125,35 @@ def test_what_would_find_nothing_says_why_and_makes_no_lake(
     with pytest.raises(LakeError, match="there is no lake in"):
         call(lake)
     assert not (tmp_path / "lake").exists()
+
+
+def test_what_reads_or_registers_by_spark_makes_none_either(tmp_path: Path) -> None:
+    named = {"path": "./lake", "catalog": "spark_catalog", "schema": "here"}
+    file = write_file(tmp_path, flows={"east->west": {"topics": ["orders"]}}, lake=named)
+    lake = mirrorlake.open(file, engine="spark")
+    for call in (lake.register, lake.status, lake.verify):
+        with pytest.raises(LakeError, match="there is no lake in"):
+            call()
+    assert not (tmp_path / "lake").exists() and not lake.internals.session_there
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("failover", "--flow", "east->west", "--all-groups"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_command_ends_with_the_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_file(tmp_path, flows={"east->west": {"topics": ["orders"]}})
+    with pytest.raises(CommandEnded) as ended:
+        main(words)
+    (sentence,) = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 2 and sentence.startswith("mirrorlake: there is no lake in")
+    assert [path.name for path in tmp_path.iterdir()] == ["mirrorlake.yml"]

@@ -17,14 +17,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.terminal_theme import MONOKAI
 
-import mirrorlake
 from mirrorlake import Moves, OpenLake
 from mirrorlake.config.metrics import Tracking
 from mirrorlake.lake.lake import Lake
 from mirrorlake.notebook import host
 from mirrorlake.notebook.inline import Shown, picture
 from mirrorlake.tracking.store import open_store
-from tests.support.lake_rows import append, run_row, staged
+from tests.support.lake_rows import append, no_session, opened, run_row, staged
 from tests.support.sample_lake import fill
 
 ROOT = Path(__file__).parents[3]
@@ -72,7 +71,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Six hours of history."""
     place = tmp_path_factory.mktemp("gallery")
     (place / "mirrorlake.yml").write_text(FILE, encoding="utf-8")
-    tables = mirrorlake.open(place / "mirrorlake.yml").internals.tables
+    tables = opened(no_session, place / "mirrorlake.yml")[0]
     fill(tables, 6, END)
     parcels(tables)
     recorded_runs(place / "lake")
