@@ -33,6 +33,7 @@ def dashboard(
     place = known.place if lake.path is None else str(known.root)
     if html is not None:
         check_folder(html)
+        known.check_there()
     shown = load_dashboard()
     if html is not None:
         html.write_text(

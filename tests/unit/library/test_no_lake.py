@@ -139,9 +139,7 @@ def test_what_reads_or_registers_by_spark_makes_none_either(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ("failover", "--flow", "east->west", "--all-groups"),
-    ],
+    [("dashboard", "--html", "page.html"), ("failover", "--flow", "east->west", "--all-groups")],
     ids=lambda words: words[0],
 )
 def test_a_command_ends_with_the_sentence(
