@@ -23,12 +23,17 @@ def lake_place(location: Location, directory: Path) -> Place:
     """The place that `lake.path` of a topology file in `directory` names, with the options of
     `lake.storage`, whose references are resolved here, and with credentials where these are lent.
 
-    Raises LakeError for a URL that is no store's, TopologyError for a reference without a value.
+    Raises LakeError for a file, or a URL that is no store's, TopologyError for a reference without
+    a value.
     """
     path = location.path or ""
     scheme, colon, _ = path.partition(":")
     if not colon or not re.fullmatch(r"[A-Za-z][\w+.-]*", scheme):
-        return place_of((directory / path).resolve())
+        folder = (directory / path).resolve()
+        there = next(each for each in (folder, *folder.parents) if os.path.exists(each))
+        if not os.path.isdir(there):
+            raise LakeError(f"the lake cannot be at {folder}: {there} is no folder; choose another")
+        return place_of(folder)
     known = (*STORES, "hdfs")
     if scheme not in known or not is_url(path):
         raise LakeError(

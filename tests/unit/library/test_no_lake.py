@@ -14,6 +14,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.starts import note_start
 from mirrorlake.library import internals
+from mirrorlake.library.doctor import lake_checks
 from mirrorlake.run.status import NOT_BEGUN
 from tests.support.lake_rows import no_session, write_file
 
@@ -135,6 +136,22 @@ def test_what_reads_or_registers_by_spark_makes_none_either(tmp_path: Path) -> N
         with pytest.raises(LakeError, match="there is no lake in"):
             call()
     assert not (tmp_path / "lake").exists() and not lake.internals.session_there
+
+
+@pytest.mark.parametrize("words", ["plan", "run --once", "status"])
+@pytest.mark.parametrize("path", ["./lake", "./lake/below"])
+def test_a_file_in_its_place_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], path: str, words: str
+) -> None:
+    file = write_file(tmp_path, lake={"path": path})
+    (tmp_path / "lake").write_text("a file")
+    with pytest.raises(CommandEnded) as ended:
+        main(["-c", str(file), *words.split()])
+    sentence = f"the lake cannot be at {tmp_path / path}: {tmp_path / 'lake'} is no folder; choose"
+    assert capsys.readouterr().err.startswith(f"mirrorlake: {sentence}")
+    assert ended.value.code == 2
+    (check,) = lake_checks(mirrorlake.open(file).internals)
+    assert check.state == "bad" and sentence in check.sentence
 
 
 @pytest.mark.parametrize(
