@@ -127,6 +127,15 @@ class Place(ABC):
     def write(self, content: bytes) -> None:
         """Make the file, or replace the one that is there, whole. Raises OSError."""
 
+    def renew(self, content: bytes, mark: Hashable | None) -> bool:
+        """Replace the file, whole, if it still has the `mark` of `read_marked`; returns whether it
+        had. In an object store nothing comes in between, elsewhere next to nothing. Raises OSError.
+        """
+        if self.mark() != mark:
+            return False
+        self.write(content)
+        return True
+
     @abstractmethod
     def sync(self) -> None:
         """Make the file, or the names in the folder, outlast a loss of power. Files made here

@@ -1,5 +1,5 @@
-"""A lease in an object store, by put-if-absent alone: the process that makes the object of the next
-number has the lease, and renews it while it works.
+"""A lease in an object store, by conditional puts alone: the process that makes the object of the
+next number has the lease, and renews it while it works, as long as the object is its own.
 
 The lease of a killed process is known to be free at once on its own host, and elsewhere after it
 was not renewed for long. Clocks decide that; where they are wrong, the target's transactions and
@@ -10,7 +10,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from mirrorlake.errors import LakeError
@@ -197,11 +197,13 @@ class StoreLock:
     def _renewed(self, number: int, holder: Holder) -> bool:
         """Renew an object, unless another process has the lease: a new holder makes the next object
         and deletes this one, and may be gone again later, so that a third one made this number
-        again. One that takes the lease looks at this object once its own is there: it sees it
-        renewed, or is seen here."""
-        if not self._is_of(number, holder):
+        again: what was not read here is not replaced. One that takes the lease looks at this object
+        once its own is there: it sees it renewed, or is seen here."""
+        held, mark = self._read_marked(number)
+        if held is None or held.holder != holder:
             return False
-        self._object(number).write(_content(holder))
+        if not self._object(number).renew(_content(holder), mark):
+            return False
         if self._read(number + 1) is None:
             return True
         self._delete(number, holder)  # it may have been deleted before it was written
@@ -213,11 +215,16 @@ class StoreLock:
         return held is not None and held.holder == holder
 
     def _read(self, number: int) -> HeldLease | None:
+        return self._read_marked(number)[0]
+
+    def _read_marked(self, number: int) -> tuple[HeldLease | None, Hashable | None]:
+        """An object, and its `Place.mark`; None where it is not there."""
         try:
-            document = json.loads(self._object(number).read())
+            content, mark = self._object(number).read_marked()
         except FileNotFoundError:
-            return None
-        return HeldLease(holder_of(document), document["renewed"])
+            return None, None
+        document = json.loads(content)
+        return HeldLease(holder_of(document), document["renewed"]), mark
 
     def _object(self, number: int) -> Place:
         return self._folder / str(number)

@@ -15,7 +15,7 @@ from mirrorlake.lake.remote_place import IN_MEMORY, RemotePlace, root_and_path
 
 with needs("stores"):
     import obstore
-    from obstore.exceptions import AlreadyExistsError, BaseError
+    from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
     from obstore.store import from_url
 
 #: Options that obstore takes separately: those of its HTTP client, as `object_store` names them
@@ -27,6 +27,8 @@ _OF_CLIENT = {
 }
 #: Options that only delta-rs has.
 _OF_DELTA = re.compile(r"(aws_s3_|dynamo|max_retries|backoff|retry_timeout|mount_)")
+#: By what a store knows that an object is still the one that was read.
+_VERSION = ("e_tag", "version")
 
 
 class StorePlace(RemotePlace):
@@ -84,6 +86,16 @@ class StorePlace(RemotePlace):
         with _as_os_errors():
             obstore.put(self._store, self._key, content)
 
+    def renew(self, content: bytes, mark: Any) -> bool:
+        """See `Place.renew`: by a conditional put (If-Match)."""
+        mode: Any = {name: each for name, each in zip(_VERSION, mark, strict=False) if each}
+        try:
+            with _as_os_errors():
+                obstore.put(self._store, self._key, content, mode=mode, use_multipart=False)
+        except FileExistsError:  # unless a retry of the client found what it had put itself
+            return self._holds(content)
+        return True
+
     def delete(self) -> None:
         with _as_os_errors():
             obstore.delete(self._store, self._key)
@@ -103,7 +115,7 @@ class StorePlace(RemotePlace):
 
 
 def _mark_of(meta: Any) -> Hashable:
-    return meta["e_tag"], meta["last_modified"]
+    return tuple(meta[name] for name in (*_VERSION, "last_modified"))
 
 
 @lru_cache(maxsize=16)
@@ -137,7 +149,7 @@ def _as_os_errors() -> Iterator[None]:
     out: its text has more pages, and would be taken for the cause."""
     try:
         yield
-    except AlreadyExistsError as error:
+    except (AlreadyExistsError, PreconditionError) as error:
         raise FileExistsError(str(error).splitlines()[0]) from None
     except BaseError as error:
         raise OSError(str(error).splitlines()[0]) from None

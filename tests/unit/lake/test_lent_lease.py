@@ -43,6 +43,15 @@ class Objects:
             raise FileNotFoundError(self._name)
         return self._ask()[self._name]
 
+    def read_marked(self) -> tuple[bytes, bytes]:
+        return self.read(), self.read()
+
+    def renew(self, content: bytes, mark: bytes) -> bool:
+        if self.read() != mark:
+            return False
+        self.write(content)
+        return True
+
     def create(self, content: bytes) -> None:
         self.write(content)
 

@@ -3,8 +3,10 @@ it is given back, or when its process is gone."""
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar, cast
@@ -35,7 +37,7 @@ def link(object_store: Store) -> Iterator[StoreLink]:
 @pytest.fixture
 def place(link: StoreLink, request: pytest.FixtureRequest) -> Place:
     """Where the leases of a lake are."""
-    return Store(link.address).place(request.node.name)
+    return Store(link.address).place(re.sub(r"\W", "-", request.node.name))
 
 
 def lease_at(place: Place) -> Lease:
@@ -339,6 +341,33 @@ def test_one_that_is_taken_while_it_is_renewed_is_not_made_again(
     until(lambda: not lock.held, "it is seen")
     assert [each.name for each in tmp_path.iterdir()] == ["1"]
     lock.release()
+
+
+@pytest.mark.parametrize("third", [None, noted("elsewhere", 8, time.time())], ids=["gone", "made"])
+def test_one_that_is_no_longer_the_one_that_was_read_is_not_replaced(
+    link: StoreLink, place: Place, monkeypatch: pytest.MonkeyPatch, third: bytes | None
+) -> None:
+    """Between this process's reading and writing a second one took the lease, and gave it back; a
+    third one may have begun at its number again: two processes had it then."""
+    monkeypatch.setattr(store_lock, "RENEW_SECONDS", 0.05)
+    lease = lease_at(place)
+    lease.take()
+    (name,) = folder(place).names()
+    mine = folder(place) / name
+    meanwhile = [mine.delete if third is None else partial(mine.write, third)]
+
+    def meet(asked: Request) -> None:
+        if is_put(asked) and str(mine).endswith(asked.key) and meanwhile:
+            meanwhile.pop()()
+
+    link.fault = meet
+    try:
+        until(lambda: not lease.held, "it is seen")
+    finally:
+        link.fault = lambda _asked: None
+    lease.release()
+    assert not meanwhile and folder(place).names() == ([] if third is None else [name])
+    assert third is None or mine.read() == third
 
 
 def is_put(request: Request) -> bool:
