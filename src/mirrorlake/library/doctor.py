@@ -9,6 +9,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -207,22 +208,26 @@ def _room_for_files(folder: Path, place: str) -> Iterator[Check]:
 
 
 def cluster_checks(connections: Connections, flows: Collection[ResolvedFlow]) -> Iterator[Check]:
-    """Check that each cluster of the flows answers, and its brokers."""
-    for alias in aliases_of(flows):
-        began = time.monotonic()
-        try:
-            cluster_id = connections.identify([alias])[alias]
-            brokers = connections.admin(alias).known_brokers()
-            topics = len(connections.admin(alias).topics())
-        except InputError as error:
-            fix = _UNREACHED if isinstance(error, ClusterUnreachable) else _LOGINS
-            yield Check("cluster", alias, "bad", str(error), fix)
-            continue
-        took = f"answers in {(time.monotonic() - began) * 1000:,.0f} ms"
-        yield Check(
-            "cluster", alias, "good", f"{took}: {cluster_id}, {brokers} brokers, {topics} topics"
-        )
-        yield from broker_checks(alias, connections.admin(alias).addresses())
+    """Check that each cluster of the flows answers, and its brokers: all at the same time."""
+    checks = side_by_side(lambda alias: [*_cluster(connections, alias)], aliases_of(flows))
+    return chain.from_iterable(checks)
+
+
+def _cluster(connections: Connections, alias: str) -> Iterator[Check]:
+    began = time.monotonic()
+    try:
+        cluster_id = connections.identify([alias])[alias]
+        brokers = connections.admin(alias).known_brokers()
+        topics = len(connections.admin(alias).topics())
+    except InputError as error:
+        fix = _UNREACHED if isinstance(error, ClusterUnreachable) else _LOGINS
+        yield Check("cluster", alias, "bad", str(error), fix)
+        return
+    took = f"answers in {(time.monotonic() - began) * 1000:,.0f} ms"
+    yield Check(
+        "cluster", alias, "good", f"{took}: {cluster_id}, {brokers} brokers, {topics} topics"
+    )
+    yield from broker_checks(alias, connections.admin(alias).addresses())
 
 
 def broker_checks(alias: str, addresses: Collection[tuple[str, int]]) -> Iterator[Check]:

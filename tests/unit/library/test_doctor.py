@@ -2,6 +2,7 @@
 
 import json
 import socket
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -52,6 +53,20 @@ def test_each_cluster_of_a_flow_is_asked_whatever_another_says() -> None:
     assert (east.state, east.sentence) == ("bad", "cluster east is silent")
     assert "has to resolve" in east.fix, "which no login would help"
     assert west.state == "good" and west.sentence.endswith("id-of-west, 1 brokers, 1 topics")
+
+
+def test_clusters_are_asked_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is silent is waited for, and two are for no longer."""
+    both_asked = threading.Barrier(2)
+
+    def cluster_id(cluster: MemoryCluster) -> str:
+        both_asked.wait(10)
+        raise ClusterUnreachable(f"cluster {cluster.alias} is silent", alias=cluster.alias)
+
+    monkeypatch.setattr(MemoryCluster, "cluster_id", cluster_id)
+    admins = {alias: MemoryCluster(alias) for alias in ("east", "west")}
+    checks = doctor.cluster_checks(Connections(topology(), admins), topology().active_flows())
+    assert [(one.subject, one.state) for one in checks] == [("east", "bad"), ("west", "bad")]
 
 
 def test_what_plan_finds_is_shown_flow_by_flow() -> None:
