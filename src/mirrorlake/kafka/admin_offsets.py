@@ -171,11 +171,11 @@ def arrived(
     read: "Callable[[OffsetAnswers], Mapping[TopicAndPartition, Read]]",
 ) -> tuple[dict[TopicAndPartition, Read], set[int]]:
     """`answers`, and the error codes of partitions that did not answer. Logs one line about them: a
-    warning, unless it is enough to ask another broker, or all say for the first time that their
-    leader has moved, as those of a topic do that was just made."""
+    warning, which counts no partition where it is enough to ask another broker, or that says for
+    the first time that its leader has moved, as those of a topic do that was just made."""
     by_partition: dict[TopicAndPartition, Read] = {}
     silent: dict[TopicAndPartition, str] = {}
-    codes, unanswered = set[int](), False
+    moved, codes = set[TopicAndPartition](), set[int]()
     known = connection.silent
     before = {key for each in asked for key in each.keys if key in known} if known else set()
     _wait(asked, before)
@@ -185,24 +185,29 @@ def arrived(
             for key in question.keys:
                 silent[key] = again if key in before else "it does not answer, as others did"
             codes.add(KafkaError.LEADER_NOT_AVAILABLE)  # it may have a new leader by now
-            unanswered = True
             question.future.add_done_callback(partial(_heard, connection, question))
             continue
         told, errors = _sorted_out(question)
         by_partition |= read(told)
         silent |= {key: reason_of(error) for key, error in errors.items()}
         codes |= {error.code() for error in errors.values()}
+        moved |= {
+            key
+            for key, error in errors.items()
+            if error.code() == KafkaError.NOT_LEADER_FOR_PARTITION
+            or (error.code() in _LEADER_MOVED and key not in before)
+        }
     if silent or before:
         connection.silent = connection.silent.difference(by_partition).union(silent)
     if silent:
-        (topic, partition), why = next(iter(silent.items()))
-        fresh = codes <= _LEADER_MOVED and not unanswered and before.isdisjoint(silent)
-        moved = fresh or codes == {KafkaError.NOT_LEADER_FOR_PARTITION}
+        away = {key: why for key, why in silent.items() if key not in moved}
+        shown = away or silent
+        (topic, partition), why = next(iter(shown.items()))
         logger.log(
-            logging.DEBUG if moved else logging.WARNING,
+            logging.WARNING if away else logging.DEBUG,
             "cluster %s does not report the offsets of %d partitions, such as %s",
             connection.alias,
-            len(silent),
+            len(shown),
             f"{topic}-{partition}: {why}",
         )
     return by_partition, codes

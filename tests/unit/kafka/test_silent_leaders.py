@@ -73,6 +73,27 @@ def test_nor_are_several_that_have_moved_unless_another_one_is_silent(
     assert [line.levelname for line in caplog.records] == [level]
 
 
+@pytest.mark.parametrize(
+    ("again", "level"),
+    [(KafkaError.NOT_LEADER_FOR_PARTITION, "DEBUG"), (KafkaError.LEADER_NOT_AVAILABLE, "WARNING")],
+)
+def test_nor_are_new_ones_beside_one_that_was_silent_before(
+    again: int, level: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = SimpleNamespace(learn_leaders=lambda seconds: None)
+    connection: Any = SimpleNamespace(
+        alias="west", current=SimpleNamespace(client=client), silent=frozenset({("t", 1)})
+    )
+    late = [LateAnswer(("t", number)) for number in (0, 1)]
+    for each, code in zip(late, (KafkaError.LEADER_NOT_AVAILABLE, again), strict=True):
+        each.set(KafkaError(code))
+    with caplog.at_level(logging.DEBUG, "mirrorlake.kafka.admin_offsets"):
+        assert answers(connection, [each.question for each in late], offsets_of) == {}
+    (line,) = caplog.records
+    assert line.levelname == level and connection.silent == {("t", 0), ("t", 1)}
+    assert level == "DEBUG" or "of 1 partitions, such as t-1" in line.getMessage()
+
+
 def test_a_leader_that_does_not_answer_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample of positions asks four times: it took a minute, in which the flow's control did
     nothing else, for as long as a broker was away. The first time it is waited for not much longer:
