@@ -9,13 +9,16 @@ start of Python workers is the same share of every run.
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from mirrorlake.attempts import attempts
 from mirrorlake.devtools.bench.arena import Arena, contestant, delete_topic
-from mirrorlake.devtools.bench.contestants import Running, start_mirrorlake
+from mirrorlake.devtools.bench.contestants import Job, Running, run_mirrorlake, write_topology
 from mirrorlake.devtools.bench.measure import Race, watch
 from mirrorlake.devtools.bench.payload import load_topic
 from mirrorlake.devtools.bench.report import MIRRORLAKE, beginning
@@ -138,36 +141,39 @@ def _run(arena: Arena, quotas: Quotas, count: int, records: int) -> Scaled:
     topic, name = f"bench-executors-{count}", f"executors-{count}"
     arena.say(f"executors: {count}, each held to {CORES_OF_ONE} cores: {records:,} records")
     load_topic(arena.source, topic, RECORD_BYTES, records, arena.directory, partitions=PARTITIONS)
-    job = replace(
-        arena.job(MIRRORLAKE, name, topic, tuned=True), partitions=PARTITIONS, tasks=count
-    )
+    job = replace(arena.job(MIRRORLAKE, name, topic, tuned=True), partitions=PARTITIONS)
     with (
         in_environment({"MIRRORLAKE_CORES": f"local-cluster[{count},1,1024]"}),
-        contestant(arena, job, start_mirrorlake) as running,
+        contestant(arena, job, partial(_start, tasks=count)) as running,
     ):
-        held = _HeldExecutors(running, quotas)
-        race = watch(
-            running,
-            job,
-            [arena.target],
-            arena.brokers,
-            records=records,
-            timeout=_RACE_SECONDS,
-            executors=held.cpu_seconds,
-        )
+        held = _HeldExecutors(**vars(running), quotas=quotas)
+        targets, brokers = [arena.target], arena.brokers
+        race = watch(held, job, targets, brokers, records=records, timeout=_RACE_SECONDS)
+        seconds = [*held.seconds, held.cpu_seconds()]
     delete_topic(arena.east, topic)
     if held.count != count:
         raise ReplicationError(f"{held.count} executors ran instead of {count}: see {running.log}")
-    scaled = scaled_of(race, count)
+    scaled = scaled_of(race, count, seconds)
     arena.say(f"executors: {count}: {scaled.records_per_second:,} records/s")
     return scaled
 
 
-def scaled_of(race: Race, executors: int) -> Scaled:
-    """The figures of a run with this many executors."""
+def _start(job: Job, tasks: int) -> Running:
+    """Start mirrorlake with this many landing and producing tasks."""
+    write_topology(job)
+    document = yaml.safe_load(job.topology.read_text(encoding="utf-8"))
+    document["clusters"][job.alias]["landing"] = {"files_per_batch": tasks}
+    for flow in document["flows"].values():
+        flow["produce_tasks"] = tasks
+    job.topology.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    return run_mirrorlake(job)
+
+
+def scaled_of(race: Race, executors: int, cpu: Sequence[float]) -> Scaled:
+    """The figures of a run with this many executors; `cpu` are their seconds by each sample."""
     (begin, before), end = beginning(race), race.samples[-1]
     seconds = end.at - before.at
-    of_executors = end.executors_cpu - before.executors_cpu
+    of_executors = cpu[-1] - cpu[race.samples.index(before)]
     of_driver = end.cpu - before.cpu - of_executors
     return Scaled(
         executors,
@@ -181,28 +187,32 @@ def scaled_of(race: Race, executors: int) -> Scaled:
     )
 
 
-class _HeldExecutors:
-    """A run's executors; each, with its Python workers, gets its quota once records are read."""
+@dataclass
+class _HeldExecutors(Running):
+    """A run with executors; each, with its Python workers, gets its quota once records are read.
+    `seconds` are their CPU at each look but the last."""
 
-    def __init__(self, running: Running, quotas: Quotas) -> None:
-        self._running = running
-        self._quotas = quotas
-        self._held: set[int] = set()
+    quotas: Quotas = field(kw_only=True)
+    seconds: list[float] = field(default_factory=list)
+    held: set[int] = field(default_factory=set)
 
     @property
     def count(self) -> int:
         """How many executors there were."""
-        return len(self._held)
+        return len(self.held)
+
+    def check(self) -> None:
+        """Look at the executors, too: it is called behind each sample that is not the last."""
+        super().check()
+        self.seconds.append(self.cpu_seconds())
 
     def cpu_seconds(self) -> float:
         """The executors' CPU so far. Also puts new executors under their quota."""
         executors = {
-            process.pid
-            for process in tree_of(self._running.pids)
-            if _PROGRAM in command_of(process.pid)
+            process.pid for process in tree_of(self.pids) if _PROGRAM in command_of(process.pid)
         }
-        if self._running.reading_since() is not None:
-            for pid in executors - self._held:
-                self._quotas.hold(f"executor-{pid}", [each.pid for each in tree_of([pid])])
-                self._held.add(pid)
+        if self.reading_since() is not None:
+            for pid in executors - self.held:
+                self.quotas.hold(f"executor-{pid}", [each.pid for each in tree_of([pid])])
+                self.held.add(pid)
         return cpu_seconds(executors)

@@ -34,13 +34,14 @@ def _proof(arena: Arena, options: BenchOptions) -> dict[str, Any]:
     return {"proof": proofs}
 
 
-def _soak(arena: Arena, options: BenchOptions) -> dict[str, Any]:
+def watch_memory(arena: Arena, _options: BenchOptions, minutes: float = 60.0) -> dict[str, Any]:
+    """Watch memory at full rate."""
     topic = "bench-soak"
     arena.source.create_topics([TopicInfo(topic, PARTITIONS, 1, configs=KEPT)])
     job = arena.job(MIRRORLAKE, "soak", topic, tuned=True)
-    arena.say(f"soak: {options.soak_minutes:.0f} minutes at full rate")
+    arena.say(f"soak: {minutes:.0f} minutes at full rate")
     with contestant(arena, job, start_mirrorlake) as running:
-        soak = measure_soak(running, job, arena.target, options.soak_minutes, arena.say)
+        soak = measure_soak(running, job, arena.target, minutes, arena.say)
     return {"soak": soak}
 
 
@@ -67,14 +68,14 @@ PARTS: Mapping[str, Measure] = {
     "throughput": RACE["throughput"],
     "fan-out": RACE["fan-out"],
     "proof": _proof,
-    "soak": _soak,
+    "soak": watch_memory,
     "scale": RACE["scale"],
     "capacity": lambda arena, options: {
         "capacity": measure_capacity(arena, options.pace, Size(records=1))
     },
     "latency": RACE["latency"],
     "executors": lambda arena, options: {
-        "executors": measure_executors(arena, options.executor_records)
+        "executors": measure_executors(arena, min(options.backlogs.items())[1] // 2)
     },
     "feel": RACE["feel"],
     "control": _control,

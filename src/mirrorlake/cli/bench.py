@@ -67,7 +67,6 @@ class Bench:
             help="Where mirrorlake's lakes lie: s3 is moto's server here, tables the same with the "
             "names of a catalog, catalog a Hive metastore; throughput, fan-out, latency and feel.",
         ),
-        minutes: float = typer.Option(60.0, min=2.0, help="Minutes of the soak, in a checkout."),
         seconds: float = typer.Option(20.0, min=1.0, help="Seconds of latency that are measured."),
         warm_up: float | None = typer.Option(
             None,
@@ -103,12 +102,10 @@ class Bench:
         options = BenchOptions(
             parts,
             backlogs,
-            executor_records=records_120 // 2,
             pace=Pace(rate, warm_up_seconds=warm_up, seconds=seconds),
             partitions=int(partitions.value),
             keep=keep,
             laps=laps,
-            soak_minutes=minutes,
             lake=lake.value,
         )
 

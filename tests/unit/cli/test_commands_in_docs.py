@@ -29,8 +29,8 @@ NAMES = {"mirrorlake replication"}
 #: A command in the text without ours in front, as `run --once`, and an option alone.
 SHORT = re.compile(r"`(?=([a-z-]+) --?\w)([^`\n]+)`")
 ALONE = re.compile(r"`(--[\w.-]+)[^`\n]*`")
-#: Options of other programs: of the tests, of `make chaos`, of Databricks' CLI.
-THEIRS = {"--help", "--kills", "--matrix", "--only", "--processes", "--var"}
+#: Options of other programs: of the tests, of `make chaos`, of `make bench`, of Databricks' CLI.
+THEIRS = {"--help", "--kills", "--matrix", "--minutes", "--only", "--processes", "--var"}
 
 
 def shown(path: Path) -> list[str]:

@@ -21,21 +21,23 @@ from tests.bench.tables import tables
 from tests.support.docs_scripts import docs_script
 
 
-def sample(at: float, written: int, cpu: float, executors: float, brokers: float) -> Sample:
-    return Sample(at, written, written, 0, cpu=cpu, brokers_cpu=brokers, executors_cpu=executors)
+def sample(at: float, written: int, cpu: float, brokers: float) -> Sample:
+    return Sample(at, written, written, 0, cpu=cpu, brokers_cpu=brokers)
 
 
 #: Reads from second 12 on, and is done at second 22.
 SAMPLES = (
-    sample(10, 0, 6, 2, 1),
-    sample(12, 0, 8, 3, 1),
-    sample(17, 400_000, 11, 5, 2),
-    sample(22, 1_000_000, 15, 8, 4),
+    sample(10, 0, 6, 1),
+    sample(12, 0, 8, 1),
+    sample(17, 400_000, 11, 2),
+    sample(22, 1_000_000, 15, 4),
 )
+#: What the executors have taken by each.
+SECONDS = (2, 3, 5, 8)
 
 
 def test_cores_are_those_since_its_first_read() -> None:
-    found = scaled_of(Race("x", 1_000_000, SAMPLES, first_read=12.0), executors=2)
+    found = scaled_of(Race("x", 1_000_000, SAMPLES, first_read=12.0), 2, SECONDS)
     assert found == Scaled(
         executors=2,
         records=1_000_000,
@@ -50,11 +52,8 @@ def test_cores_are_those_since_its_first_read() -> None:
 
 def test_the_driver_is_what_no_executor_is() -> None:
     """All CPU of the run without that of executors."""
-    busy = tuple(
-        Sample(each.at, each.written, each.committed, 0, each.cpu, 0, executors_cpu=each.cpu)
-        for each in SAMPLES
-    )
-    found = scaled_of(Race("x", 1_000_000, busy, first_read=12.0), executors=2)
+    busy = [each.cpu for each in SAMPLES]
+    found = scaled_of(Race("x", 1_000_000, SAMPLES, first_read=12.0), 2, busy)
     assert (found.driver_cores, found.driver_share) == (0.0, 0.0)
 
 

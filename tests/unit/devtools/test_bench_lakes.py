@@ -17,7 +17,8 @@ from mirrorlake.lake.place import place_of
 def written(lake: JobLake | None, folder: Path) -> dict[str, Any]:
     """What the topology file of a run says of its lake."""
     job = Job("127.0.0.1:1", "127.0.0.1:2", "t", "east", folder, own_lake=lake)
-    document: dict[str, Any] = yaml.safe_load(write_topology(job).read_text(encoding="utf-8"))
+    write_topology(job)
+    document: dict[str, Any] = yaml.safe_load(job.topology.read_text(encoding="utf-8"))
     return document["lake"]
 
 

@@ -65,6 +65,14 @@ def test_the_command_says_what_to_type_for_a_part_of_a_checkout(
     )
 
 
+def test_an_option_of_a_checkout_alone_is_none_of_the_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(CommandEnded) as ended:
+        main(["bench", "--minutes", "20"])
+    assert ended.value.code == 2 and "--minutes" in capsys.readouterr().err
+
+
 def test_starts_and_the_stage_have_tables() -> None:
     one = dict.fromkeys(
         (

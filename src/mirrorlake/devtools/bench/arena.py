@@ -29,18 +29,15 @@ BROKERS = {"log.segment.delete.delay.ms": "1000"}
 @dataclass(frozen=True)
 class BenchOptions:
     """What to measure: `parts` are names of parts, `backlogs` maps record sizes in bytes to
-    records, `executor_records` is per executor. `laps` is how often a backlog is raced,
-    `partitions` is for `scale`, and `soak_minutes` is how long memory is watched at full rate.
-    `lake` is the kind of mirrorlake's lakes (`lakes.KINDS`)."""
+    records. `laps` is how often a backlog is raced, `partitions` is for `scale`, and `lake` is the
+    kind of mirrorlake's lakes (`lakes.KINDS`)."""
 
     parts: Collection[str]
     backlogs: Mapping[int, int] = field(default_factory=dict)
-    executor_records: int = 0
     pace: Pace = field(default_factory=Pace)
     partitions: int = 2_000
     keep: bool = False
     laps: int = 1
-    soak_minutes: float = 0.0
     lake: str = "folder"
 
 

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -44,8 +43,7 @@ class Job:
     """A run of a contestant: `alias` is the source's, and the topic's prefix at each of `targets`.
 
     `tuned` gives MirrorMaker 2 settings for throughput; for latency its defaults are better.
-    `own_lake` is mirrorlake's lake, None for a folder beside its topology file; `tasks` is how many
-    landing and producing tasks, None for its default.
+    `own_lake` is mirrorlake's lake, None for a folder beside its topology file.
     """
 
     source: str
@@ -57,13 +55,17 @@ class Job:
     more_targets: tuple[str, ...] = ()
     own_lake: JobLake | None = None
     partitions: int = PARTITIONS
-    tasks: int | None = None
 
     @property
     def targets(self) -> dict[str, str]:
         """The bootstrap servers of all targets, by alias."""
         more = {f"west{number}": servers for number, servers in enumerate(self.more_targets, 2)}
         return {"west": self.target, **more}
+
+    @property
+    def topology(self) -> Path:
+        """The topology file of mirrorlake."""
+        return self.directory / "mirrorlake.yml"
 
     @property
     def lake(self) -> JobLake:
@@ -132,39 +134,37 @@ class Running:
 
 def start_mirrorlake(job: Job) -> Running:
     """Start `mirrorlake run`, continuous, exactly once, by default settings except tracking."""
-    topology = write_topology(job)
+    write_topology(job)
+    return run_mirrorlake(job)
+
+
+def run_mirrorlake(job: Job) -> Running:
+    """The same by the topology file that is there."""
     log = job.directory / "mirrorlake.log"
-    process = start_guarded(mirrorlake_command(job, "run"), str(topology), log)
+    process = start_guarded(mirrorlake_command(job, "run"), str(job.topology), log)
     return Running("mirrorlake", log, [process], job.lake.checkpoints)
 
 
-def write_topology(job: Job) -> Path:
-    """Write the topology file of a job."""
-    landing, flow = {}, dict[str, Any](topics=[job.topic])
-    if job.tasks is not None:
-        landing = {"landing": {"files_per_batch": job.tasks}}
-        flow["produce_tasks"] = job.tasks
+def write_topology(job: Job) -> None:
+    """Write `Job.topology`."""
     document = {
         "clusters": {
-            job.alias: {"bootstrap_servers": job.source, **landing},
+            job.alias: {"bootstrap_servers": job.source},
             **{
                 alias: {"bootstrap_servers": servers, "producer": {"compression.type": "lz4"}}
                 for alias, servers in job.targets.items()
             },
         },
         "lake": dict(job.lake.document),
-        "flows": {f"{job.alias}->{alias}": flow for alias in job.targets},
+        "flows": {f"{job.alias}->{alias}": {"topics": [job.topic]} for alias in job.targets},
         "tracking": {"enabled": False},  # the other contestants import no MLflow
     }
-    topology = job.directory / "mirrorlake.yml"
-    topology.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-    return topology
+    job.topology.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
 
 
 def mirrorlake_command(job: Job, *words: str) -> list[str]:
     """The command line of a `mirrorlake` command with a job's topology file."""
-    topology = str(job.directory / "mirrorlake.yml")
-    return [sys.executable, "-m", "mirrorlake.cli.main", "-c", topology, *words]
+    return [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(job.topology), *words]
 
 
 def mirror_properties(job: Job) -> str:

@@ -37,9 +37,9 @@ _NEW_TOPIC = frozenset(
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample: offsets at the targets, rows in the stage to wait for, CPU seconds so far
-    (including those of separate executors), and resident memory of mirrorlake's Python driver and
-    of Spark's workers (0 for contestants without)."""
+    """One sample: offsets at the targets, rows in the stage to wait for, CPU seconds so far, and
+    resident memory of mirrorlake's Python driver and of Spark's workers (0 for contestants
+    without)."""
 
     at: float
     written: int
@@ -49,7 +49,6 @@ class Sample:
     brokers_cpu: float
     driver_mib: float = 0.0
     workers_mib: float = 0.0
-    executors_cpu: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -70,13 +69,12 @@ def watch(
     *,
     records: int,
     timeout: float,
-    executors: Callable[[], float] = lambda: 0.0,
 ) -> Race:
     """Sample until all records are committed at each target, and in the stage if there is one.
 
     Transaction markers take offsets too, so targets are done when they have at least as many
-    offsets as records and no transaction is open. `executors` returns the CPU seconds of executors
-    so far. Raises ReplicationError when a process ends or time is up.
+    offsets as records and no transaction is open. Raises ReplicationError when a process ends or
+    time is up.
     """
     rows = TableRows(running.table) if running.table is not None else None
     samples: list[Sample] = []
@@ -97,7 +95,6 @@ def watch(
                 brokers_cpu=cpu_seconds(brokers),
                 driver_mib=memory_mib(running.pids, DRIVER),
                 workers_mib=memory_mib(running.pids, WORKERS),
-                executors_cpu=executors(),
             )
         )
         return finished(samples[-1], records, len(targets), rows is not None)
