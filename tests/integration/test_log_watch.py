@@ -13,7 +13,8 @@ import pytest
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicInfo
-from mirrorlake.landing.quiet_logs import ALL_SECONDS, SOON_SECONDS, QuietLogs
+from mirrorlake.landing import source_ends
+from mirrorlake.landing.quiet_logs import ALL_SECONDS, SOON_SECONDS
 from mirrorlake.landing.source_ends import SourceEnds
 from mirrorlake.native.watch import WAIT_SECONDS, LogWatch
 from tests.support.calls import calls_of
@@ -141,9 +142,15 @@ def test_a_log_that_does_not_reach_to_where_it_is_watched_is_told(
 
 
 @pytest.fixture
-def ends(clusters: ClusterPair) -> Iterator[SourceEnds]:
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is given to the watch is left to it at once, and what just began is given to it."""
+    monkeypatch.setattr(source_ends, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(source_ends, "CALM_SECONDS", 0.5)
+
+
+@pytest.fixture
+def ends(clusters: ClusterPair, at_once: None) -> Iterator[SourceEnds]:
     ends = SourceEnds("east", {"bootstrap.servers": clusters.east, "log_level": 2})
-    ends._quiet = QuietLogs(0.0)  # what is given to the watch is left to it at once
     yield ends
     ends._end_watch()
 
@@ -232,7 +239,9 @@ def test_a_watch_that_hears_nothing_delays_a_record_by_the_pace_of_all(
 
 
 @pytest.mark.slow
-def test_a_log_whose_leader_moved_is_known_at_the_pace_of_all(tmp_path: Path) -> None:
+def test_a_log_whose_leader_moved_is_known_at_the_pace_of_all(
+    tmp_path: Path, at_once: None
+) -> None:
     """Three brokers, of which the leader of the partition is killed while its log is quiet."""
     with EmbeddedCluster("east", tmp_path, brokers=3, heap="256m") as cluster:
         address, name = cluster.bootstrap_servers, "led"
@@ -240,7 +249,6 @@ def test_a_log_whose_leader_moved_is_known_at_the_pace_of_all(tmp_path: Path) ->
         admin.create_topics([TopicInfo(name, PARTITIONS, 3)])
         until(lambda: len(led(admin, name)) == 3, "all brokers lead some")
         ends = SourceEnds("east", {"bootstrap.servers": address, "log_level": 2})
-        ends._quiet = QuietLogs(0.0)
         reached = {(name, number): 0 for number in range(PARTITIONS)}
         settled(ends, reached)
         away = cluster.brokers - 1  # not the one that the others ask who leads

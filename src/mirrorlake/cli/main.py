@@ -2,6 +2,7 @@
 wrong input, or a cluster or lake that the command cannot do without does not answer; 141 what read
 its output through a pipe ended before it, as shells say of a program that SIGPIPE ends."""
 
+import faulthandler
 import logging
 import os
 import sys
@@ -165,6 +166,8 @@ def _run(words: Sequence[str] | None) -> None:
     _have_a_home()
     if words is None:
         collect_rarely()
+        if sys.stderr is not None:  # else a library that ends the process leaves no word
+            faulthandler.enable(all_threads=False)
     try:
         app(args=words)
     except SystemExit as end:

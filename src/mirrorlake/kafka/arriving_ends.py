@@ -42,6 +42,8 @@ class ArrivingEnds:
         self._leaders: dict[TopicAndPartition, _Leader] = {}
         self._learning: Question[None] | None = None
         self._learn_from = 0.0
+        #: When a broker last named an error instead of an end, by time.monotonic().
+        self.refused_at = -math.inf
 
     def of(self, keys: Collection[TopicAndPartition]) -> _Ends:
         """The ends of some partitions: queried now, or, where a leader answers late, by the last
@@ -127,6 +129,7 @@ class ArrivingEnds:
         ends = self._admin.arrived(done)
         asked = [key for each in done for key in each.keys]
         if len(ends) < len(asked):  # some may have new leaders
+            self.refused_at = time.monotonic()
             self._learn(asked)
         if left:
             ends = {key: end for key, end in ends.items() if key not in left}

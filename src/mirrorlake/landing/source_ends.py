@@ -32,6 +32,8 @@ _WATCH_AGAIN_SECONDS = 60.0
 #: The least time between two replacements of a watch that did not report logs that moved, seconds:
 #: no watch reports a log that gets only markers.
 _DEAF_SECONDS = 600.0
+#: How long brokers must have named no error for a log until logs are watched again, seconds.
+CALM_SECONDS = 15.0
 
 
 class SourceEnds:
@@ -82,12 +84,14 @@ class SourceEnds:
 
     def _watched(self, reached: Ends) -> Ends:
         """The current ends of logs that move; a watch reports those that begin to."""
+        now = time.monotonic()
+        if now - self._arriving.refused_at < CALM_SECONDS:
+            return self._unwatched(now, reached)
         if self._watch is None:
-            self._watch = open_watch(self._client)
+            self._watch, self._quiet = open_watch(self._client), QuietLogs(2 * WAIT_SECONDS)
         if self._watch is None:
             self._watch_from = math.inf
             return self._asked(reached)
-        now = time.monotonic()
         asked = self._quiet.due(now, reached, self._watch.moved())
         if now - self._deaf_from >= _DEAF_SECONDS and (unreported := self._quiet.unreported(now)):
             logger.log(
@@ -102,6 +106,15 @@ class SourceEnds:
             return self._watched(reached)
         ends = self._asked(asked)
         self._watch.watch(self._quiet.answered(time.monotonic(), asked, ends, reached))
+        return self._quiet.ends
+
+    def _unwatched(self, now: float, reached: Ends) -> Ends:
+        """The same while logs have no leader, or get new ones: librdkafka (2.16, issue 5280) can
+        end the process at an answer about such logs, if it fetches many. A quiet one that begins to
+        move is then noticed when all are asked."""
+        self._end_watch(now)
+        asked = self._quiet.due(now, reached, ())
+        self._quiet.answered(now, asked, self._asked(asked), reached)
         return self._quiet.ends
 
     def _asked(self, keys: Collection[TopicAndPartition]) -> Ends:
@@ -120,7 +133,6 @@ class SourceEnds:
     def _end_watch(self, until: float = math.inf) -> None:
         """Close the watch, and open none before `until`, by time.monotonic()."""
         watch, self._watch, self._watch_from = self._watch, None, until
-        self._quiet = QuietLogs(2 * WAIT_SECONDS)
         if watch is not None:
             watch.close()
 

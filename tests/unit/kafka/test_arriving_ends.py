@@ -59,6 +59,15 @@ def test_what_others_answer_counts_at_once(
         assert ends == REST | {("t", 2): 1} and seconds < AT_ONCE, "it is not waited for again"
 
 
+def test_only_what_a_broker_refuses_is_refused(kafka: MockKafka, asking: ArrivingEnds) -> None:
+    """Logs whose leader only answers late may go on being watched."""
+    kafka.answer_after(2, 60.0)
+    assert timed(asking)[0] == REST and asking.refused_at == float("-inf")
+    kafka.lead("t", 0, -1)
+    began = time.monotonic()
+    until(lambda: asking.of(KEYS) is not None and asking.refused_at > began, "one is refused", 30)
+
+
 def test_an_answer_counts_however_late_it_comes(
     kafka: MockKafka, asking: ArrivingEnds, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,8 +8,13 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.landing import source_ends
-from mirrorlake.landing.quiet_logs import QuietLogs
-from mirrorlake.landing.source_ends import PATIENCE_SECONDS, WATCHED_FROM, SourceEnds
+from mirrorlake.landing.quiet_logs import ALL_SECONDS
+from mirrorlake.landing.source_ends import (
+    CALM_SECONDS,
+    PATIENCE_SECONDS,
+    WATCHED_FROM,
+    SourceEnds,
+)
 from mirrorlake.native.library import NativeUnavailable
 from mirrorlake.offsets.positions import TopicAndPartition
 from tests.support.calls import calls_of
@@ -24,6 +29,7 @@ class Cluster:
     """Answers with what it has, and counts what it was asked."""
 
     alias = "east"
+    refused_at = float("-inf")
 
     def __init__(self, ends: Mapping[TopicAndPartition, int]) -> None:
         self.ends, self.asked = dict(ends), list[int]()
@@ -173,6 +179,28 @@ def test_a_watch_that_is_deaf_makes_way_for_another_one(
     assert len(opened) == 3 and [watch.closed for watch in opened] == [True, True, False]
 
 
+def test_while_leaders_change_no_log_is_watched(watch: Watch, clock: SimpleNamespace) -> None:
+    """librdkafka read beyond its memory at an answer that named leaders of some watched logs and
+    none of others, and ended the process."""
+    cluster = Cluster(MANY)
+    ends = asking(cluster)
+    quiet_for(ends, clock, 30)
+    cluster.refused_at, watch.watched = clock.now, {}
+    cluster.asked.clear()
+    cluster.ends["t", 3] = 6
+    reached = dict(cluster.ends)
+    for _ in range(round(CALM_SECONDS)):
+        ends.known(reached)
+        clock.now += 1.0
+    assert watch.closed and not watch.watched
+    assert cluster.asked.count(len(MANY)) <= 1 + CALM_SECONDS // ALL_SECONDS
+    assert ends.known(reached)["t", 3] == 6, "it is noticed when all are asked"
+    for _ in range(30):
+        ends.known(reached)
+        clock.now += 1.0
+    assert watch.watched == reached, "the next watch has all of them"
+
+
 def test_a_watch_that_tells_soon_stays(watch: Watch, clock: SimpleNamespace) -> None:
     """All may be asked just before it tells."""
     cluster = Cluster(MANY)
@@ -238,12 +266,14 @@ def test_a_note_takes_a_hundredth_of_the_time_at_most(
     assert ends.noted(MANY, MANY) is not None
 
 
-def test_the_first_record_of_a_quiet_partition_is_known_by_the_watch() -> None:
+def test_the_first_record_of_a_quiet_partition_is_known_by_the_watch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """With clients of librdkafka, and its own stand-in for a broker."""
+    monkeypatch.setattr(source_ends, "WAIT_SECONDS", 0.0)
     reached = {("t", number): 0 for number in range(WATCHED_FROM)}
     with mock_kafka({"t": WATCHED_FROM}) as address:
         ends = SourceEnds("east", {"bootstrap.servers": address, "log_level": 0})
-        ends._quiet = QuietLogs(0.0)
         asked = calls_of(ends._arriving, "of", len)
         assert ends.known(reached) == reached
         until(lambda: ends.known(reached) == reached and len(asked) > 10, "it is quiet", 20)
