@@ -109,9 +109,8 @@ class SourceEnds:
         return self._quiet.ends
 
     def _unwatched(self, now: float, reached: Ends) -> Ends:
-        """The same while logs have no leader, or get new ones: librdkafka (2.16, issue 5280) can
-        end the process at an answer about such logs, if it fetches many. A quiet one that begins to
-        move is then noticed when all are asked."""
+        """The same while logs get new leaders, when a watch may end the process
+        (docs/not_obvious.md): a log that begins to move is noticed when all are asked."""
         self._end_watch(now)
         asked = self._quiet.due(now, reached, ())
         self._quiet.answered(now, asked, self._asked(asked), reached)

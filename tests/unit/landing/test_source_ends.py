@@ -9,12 +9,7 @@ from confluent_kafka import KafkaError, KafkaException
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.landing import source_ends
 from mirrorlake.landing.quiet_logs import ALL_SECONDS
-from mirrorlake.landing.source_ends import (
-    CALM_SECONDS,
-    PATIENCE_SECONDS,
-    WATCHED_FROM,
-    SourceEnds,
-)
+from mirrorlake.landing.source_ends import CALM_SECONDS, PATIENCE_SECONDS, WATCHED_FROM, SourceEnds
 from mirrorlake.native.library import NativeUnavailable
 from mirrorlake.offsets.positions import TopicAndPartition
 from tests.support.calls import calls_of
