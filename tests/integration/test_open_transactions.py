@@ -105,6 +105,7 @@ def hangs(scene: Scene) -> list[dict[str, object]]:
 def test_a_failover_waits_for_transactions_that_end(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    scene.run()
     producer = transactional_producer(scene.clusters.east, transaction_timeout_ms=600_000)
     producer.begin_transaction()
     send(producer, scene.name, NewRecord(b"one"))

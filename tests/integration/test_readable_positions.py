@@ -133,6 +133,7 @@ def test_a_topic_that_has_wholly_expired_has_a_position_at_the_mirrors_end(scene
     group = f"{scene.name}-g"
     write(scene.clusters.east, scene.name, numbered(100))
     truncate(scene.clusters.east, scene.name, 100)
+    scene.run()
     scene.commit("east", group, 100)
     code, found = scene.failover()
     assert (code, found["left"]) == (0, [])
@@ -144,6 +145,7 @@ def test_a_topic_that_has_wholly_expired_has_a_position_at_the_mirrors_end(scene
 
 def test_an_empty_topic_has_a_position_too(scene: Scene) -> None:
     group = f"{scene.name}-g"
+    scene.run()
     scene.commit("east", group, 0)
     code, found = scene.failover()
     assert (code, found["left"]) == (0, [])
@@ -154,6 +156,7 @@ def test_an_empty_topic_has_a_position_too(scene: Scene) -> None:
 def test_a_position_behind_the_end_of_its_topic_is_called_that(scene: Scene) -> None:
     group = f"{scene.name}-g"
     write(scene.clusters.east, scene.name, numbered(100))
+    scene.run()
     scene.commit("east", group, 500)
     code, found = scene.failover()
     (row,) = found["groups"]
