@@ -20,7 +20,7 @@ from mirrorlake.spark.jars import kafka_jars
 from mirrorlake.spark.java import find_java
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic
-from tests.support.replication import FLOW, write_topology
+from tests.support.replication import FLOW, replicate_once, write_topology
 
 pytestmark = pytest.mark.slow
 
@@ -59,6 +59,8 @@ def test_they_are_named(
     topology = write_topology(
         tmp_path / "flow", east, clusters.west, {"topics": ["orders"], "groups": [".*"]}
     )
+
+    replicate_once(spark, topology)
 
     def call(*arguments: str) -> tuple[int, dict[str, Any]]:
         result = CliRunner().invoke(app, ["-c", str(topology), *arguments, "--json"])
