@@ -5,7 +5,6 @@ All of them look at where each topic goes through all flows together (`checks.ro
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import groupby
 
 from mirrorlake.checks.problem import Problem
@@ -60,11 +59,12 @@ def _cycles(say: _Words, cycles: Sequence[Cycle]) -> Iterator[Problem]:
         about = say.topics(one.steps[0].start for one in group)
         without = [name for name in names if say.flows[name].settings.provenance == "none"]
         strips = [name for name in names if say.flows[name].settings.provenance == "strip"]
-        example = group[0].steps[0].start.topic
-        refuse = partial(Problem, severity="refuse", flows=names, subject=example)
         if grows:
-            yield refuse(
+            yield Problem(
                 "endless-names",
+                "refuse",
+                names,
+                group[0].steps[0].start.topic,
                 sentence=f"{about} would be mirrored in a loop by {_and(names)}, under a longer "
                 "name each time",
                 fix="give these flows the same policy and replication_policy_separator, or topics "
@@ -72,16 +72,22 @@ def _cycles(say: _Words, cycles: Sequence[Cycle]) -> Iterator[Problem]:
                 "upstream_topic the names that remote_topic gives",
             )
         elif without:
-            yield refuse(
+            yield Problem(
                 "round",
+                "refuse",
+                names,
+                group[0].steps[0].start.topic,
                 sentence=f"records of {about} would loop forever through {_and(names)}, since "
                 "their names do not say where they have been",
                 fix=f"set provenance: headers on {_and(without + strips)}, or policy: default, or "
                 "give these flows topics that do not overlap",
             )
         elif strips:
-            yield refuse(
+            yield Problem(
                 "strip-in-round",
+                "refuse",
+                names,
+                group[0].steps[0].start.topic,
                 sentence=f"records of {about} loop through {_and(names)}, and {_and(strips)} would "
                 "strip the header that stops them",
                 fix=f"set provenance: headers on {_and(strips)}",

@@ -18,7 +18,7 @@ from mirrorlake.library.capacity_figures import LakeKind
 from mirrorlake.library.internals import Internals
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.plan import make_plan
-from mirrorlake.run.plan_totals import NoStage, Staged
+from mirrorlake.run.plan_totals import NothingStaged, Staged, UnknownStage
 from mirrorlake.run.totals import map_ends, waiting_places
 
 #: Above this many waiting records their bytes are not counted: counting means reading them.
@@ -88,14 +88,14 @@ def _busiest(lake: Reader | None) -> Iterable[Mapping[str, Any]]:
 def _staged(lake: Reader | None, tries_puts: bool) -> Staged:
     """What the lake has staged; unknown in a catalog, where finding out means reading the stage."""
     if lake is None or lake.directory is None:
-        return NoStage(known=False)
+        return UnknownStage()
     is_there = has_table(lake.directory, "records")
     if not is_there:
         check_conditional_puts(lake.directory)
     elif tries_puts and lake.directory.in_store:
         with suppress(OSError):  # a principal that may not put overwrites nothing
             check_conditional_puts(lake.directory)
-    return _StagedFiles(lake) if is_there else NoStage()
+    return _StagedFiles(lake) if is_there else NothingStaged()
 
 
 class _StagedFiles:

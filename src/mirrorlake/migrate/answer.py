@@ -9,9 +9,19 @@ from mirrorlake.groups.moves import MoveResult
 from mirrorlake.migrate.copies import Wave
 from mirrorlake.migrate.wave_groups import WaveGroups
 
+#: The columns of a row, in their order.
 _SHOWN = (
-    *("group", "from_topic", "partition", "position", "to_topic", "to_position", "before"),
-    *("done", "method", "exact", "detail"),
+    "group",
+    "from_topic",
+    "partition",
+    "position",
+    "to_topic",
+    "to_position",
+    "before",
+    "done",
+    "method",
+    "exact",
+    "detail",
 )
 
 

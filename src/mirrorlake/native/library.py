@@ -23,88 +23,125 @@ PENDING, REFUSED = -(2**62), -1_000_000
 CONSUMER, PRODUCER = 1, 0
 
 _P, _S, _I32, _I64, _SIZE = C.c_void_p, C.c_char_p, C.c_int32, C.c_int64, C.c_size_t
-_INT = C.c_int
-#: Functions of librdkafka that have their result type and the types of their arguments in common.
-_FUNCTIONS: tuple[tuple[Any, ...], ...] = (
-    (
-        "conf_destroy destroy error_destroy topic_destroy metadata_destroy "
-        "consumer_group_metadata_destroy topic_partition_list_destroy queue_destroy "
-        "event_destroy AdminOptions_destroy TopicCollection_destroy queue_yield",
-        *(None, _P),
-    ),
-    ("conf_set_events set_log_level", None, _P, _INT),
-    (
-        "conf_set_dr_msg_cb conf_set_throttle_cb conf_set_log_cb conf_set_error_cb "
-        "queue_forward mem_free AdminOptions_set_opaque",
-        *(None, _P, _P),
-    ),
-    ("ConfigResource_destroy_array", None, _P, _SIZE),
-    ("DescribeTopics ListOffsets", None, _P, _P, _P, _P),
-    ("DescribeConfigs", None, _P, _P, _SIZE, _P, _P),
-    ("consume_batch_queue", C.c_ssize_t, _P, _INT, _P, _SIZE),
-    ("version last_error", _INT),
-    (
-        "outq_len error_code error_is_fatal error_is_retriable error_txn_requires_abort "
-        "event_error ConfigResource_error",
-        *(_INT, _P),
-    ),
-    ("consume_stop", _INT, _P, _I32),
-    ("poll flush purge", _INT, _P, _INT),
-    ("set_log_queue pause_partitions resume_partitions", _INT, _P, _P),
-    ("consume_start_queue", _INT, _P, _I32, _I64, _P),
-    ("AdminOptions_set_request_timeout", _INT, _P, _INT, _S, _SIZE),
-    ("metadata", _INT, _P, _INT, _P, _P, _INT),
-    ("conf_set", _INT, _P, _S, _S, _P, _SIZE),
-    ("conf_new", _P),
-    ("topic_partition_list_new", _P, _INT),
-    (
-        "begin_transaction sasl_background_callbacks_enable queue_new queue_get_main "
-        "event_DescribeTopics_result TopicDescription_topic_id TopicDescription_error "
-        "event_opaque event_ListOffsets_result",
-        *(_P, _P),
-    ),
-    ("consumer_group_metadata_new", _P, _S),
-    ("ConfigResource_new", _P, _INT, _S),
-    (
-        "init_transactions commit_transaction abort_transaction queue_poll AdminOptions_new "
-        "AdminOptions_set_include_authorized_operations clusterid "
-        "AdminOptions_set_isolation_level",
-        *(_P, _P, _INT),
-    ),
-    (
-        "DescribeTopics_result_topics TopicDescription_partitions "
-        "TopicDescription_authorized_operations DescribeConfigs_result_resources "
-        "ListOffsets_result_infos",
-        *(_P, _P, _P),
-    ),
-    ("mem_malloc TopicCollection_of_topic_names", _P, _P, _SIZE),
-    ("seek_partitions", _P, _P, _P, _INT),
-    ("topic_partition_list_add", _P, _P, _S, _I32),
-    ("topic_new", _P, _P, _S, _P),
-    ("new", _P, _INT, _P, _P, _SIZE),
-    ("send_offsets_to_transaction", _P, _P, _P, _P, _INT),
-    (
-        "error_string topic_name event_error_string TopicDescription_name Uuid_base64str "
-        "ConfigResource_name ConfigResource_error_string",
-        *(_S, _P),
-    ),
-    ("queue_length", _SIZE, _P),
-    ("event_message_array", _SIZE, _P, _P, _SIZE),
-)
+#: Functions of librdkafka: the result type and the argument types of each.
+_FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "version": (C.c_int,),
+    "conf_new": (_P,),
+    "conf_set": (C.c_int, _P, _S, _S, _P, _SIZE),
+    "conf_destroy": (None, _P),
+    "conf_set_dr_msg_cb": (None, _P, _P),
+    "conf_set_throttle_cb": (None, _P, _P),
+    "conf_set_log_cb": (None, _P, _P),
+    "conf_set_error_cb": (None, _P, _P),
+    "conf_set_events": (None, _P, C.c_int),
+    "new": (_P, C.c_int, _P, _P, _SIZE),
+    "destroy": (None, _P),
+    "set_log_queue": (C.c_int, _P, _P),
+    "set_log_level": (None, _P, C.c_int),
+    "poll": (C.c_int, _P, C.c_int),
+    "flush": (C.c_int, _P, C.c_int),
+    "purge": (C.c_int, _P, C.c_int),
+    "outq_len": (C.c_int, _P),
+    "last_error": (C.c_int,),
+    "error_code": (C.c_int, _P),
+    "error_string": (_S, _P),
+    "error_is_fatal": (C.c_int, _P),
+    "error_is_retriable": (C.c_int, _P),
+    "error_txn_requires_abort": (C.c_int, _P),
+    "error_destroy": (None, _P),
+    "topic_new": (_P, _P, _S, _P),
+    "topic_name": (_S, _P),
+    "topic_destroy": (None, _P),
+    "metadata": (C.c_int, _P, C.c_int, _P, _P, C.c_int),
+    "metadata_destroy": (None, _P),
+    "init_transactions": (_P, _P, C.c_int),
+    "begin_transaction": (_P, _P),
+    "send_offsets_to_transaction": (_P, _P, _P, _P, C.c_int),
+    "commit_transaction": (_P, _P, C.c_int),
+    "abort_transaction": (_P, _P, C.c_int),
+    "consumer_group_metadata_new": (_P, _S),
+    "consumer_group_metadata_destroy": (None, _P),
+    "mem_malloc": (_P, _P, _SIZE),
+    "topic_partition_list_new": (_P, C.c_int),
+    "topic_partition_list_add": (_P, _P, _S, _I32),
+    "topic_partition_list_destroy": (None, _P),
+    "consume_start_queue": (C.c_int, _P, _I32, _I64, _P),
+    "consume_stop": (C.c_int, _P, _I32),
+    "pause_partitions": (C.c_int, _P, _P),
+    "resume_partitions": (C.c_int, _P, _P),
+    "seek_partitions": (_P, _P, _P, C.c_int),
+    "sasl_background_callbacks_enable": (_P, _P),
+    "queue_new": (_P, _P),
+    "queue_forward": (None, _P, _P),
+    "queue_get_main": (_P, _P),
+    "queue_poll": (_P, _P, C.c_int),
+    "queue_length": (_SIZE, _P),
+    "queue_destroy": (None, _P),
+    "consume_batch_queue": (C.c_ssize_t, _P, C.c_int, _P, _SIZE),
+    "event_message_array": (_SIZE, _P, _P, _SIZE),
+    "event_destroy": (None, _P),
+    "event_error": (C.c_int, _P),
+    "event_error_string": (_S, _P),
+    "event_DescribeTopics_result": (_P, _P),
+    "AdminOptions_new": (_P, _P, C.c_int),
+    "AdminOptions_set_request_timeout": (C.c_int, _P, C.c_int, _S, _SIZE),
+    "AdminOptions_set_include_authorized_operations": (_P, _P, C.c_int),
+    "AdminOptions_destroy": (None, _P),
+    "TopicCollection_of_topic_names": (_P, _P, _SIZE),
+    "TopicCollection_destroy": (None, _P),
+    "DescribeTopics": (None, _P, _P, _P, _P),
+    "DescribeTopics_result_topics": (_P, _P, _P),
+    "TopicDescription_name": (_S, _P),
+    "TopicDescription_topic_id": (_P, _P),
+    "TopicDescription_partitions": (_P, _P, _P),
+    "TopicDescription_authorized_operations": (_P, _P, _P),
+    "TopicDescription_error": (_P, _P),
+    "Uuid_base64str": (_S, _P),
+    "ConfigResource_new": (_P, C.c_int, _S),
+    "ConfigResource_destroy_array": (None, _P, _SIZE),
+    "ConfigResource_name": (_S, _P),
+    "ConfigResource_error": (C.c_int, _P),
+    "ConfigResource_error_string": (_S, _P),
+    "DescribeConfigs": (None, _P, _P, _SIZE, _P, _P),
+    "DescribeConfigs_result_resources": (_P, _P, _P),
+    "clusterid": (_P, _P, C.c_int),
+    "mem_free": (None, _P, _P),
+    "queue_yield": (None, _P),
+    "event_opaque": (_P, _P),
+    "AdminOptions_set_opaque": (None, _P, _P),
+    "AdminOptions_set_isolation_level": (_P, _P, C.c_int),
+    "ListOffsets": (None, _P, _P, _P, _P),
+    "event_ListOffsets_result": (_P, _P),
+    "ListOffsets_result_infos": (_P, _P, _P),
+}
 #: Functions that the loops call for each record, in the order of `api` in records.c.
 _BY_RECORD = (
-    *("topic_name", "message_timestamp", "message_headers", "header_get_all", "message_destroy"),
-    *("produceva", "headers_new", "header_add", "headers_destroy"),
+    "topic_name",
+    "message_timestamp",
+    "message_headers",
+    "header_get_all",
+    "message_destroy",
+    "produceva",
+    "headers_new",
+    "header_add",
+    "headers_destroy",
 )
 #: Functions for each config, in the order of `config_api` there.
 _BY_CONFIG = (
-    *("ConfigResource_configs", "ConfigEntry_name", "ConfigEntry_value", "ConfigEntry_source"),
-    *("ConfigEntry_is_default", "ConfigEntry_is_read_only", "ConfigEntry_is_sensitive"),
+    "ConfigResource_configs",
+    "ConfigEntry_name",
+    "ConfigEntry_value",
+    "ConfigEntry_source",
+    "ConfigEntry_is_default",
+    "ConfigEntry_is_read_only",
+    "ConfigEntry_is_sensitive",
 )
 #: Functions for each partition whose offsets are queried, in the order of `offset_api` there.
 _BY_PLACE = (
-    *("topic_partition_list_add", "ListOffsetsResultInfo_topic_partition"),
-    *("ListOffsetsResultInfo_timestamp", "topic_partition_get_leader_epoch"),
+    "topic_partition_list_add",
+    "ListOffsetsResultInfo_topic_partition",
+    "ListOffsetsResultInfo_timestamp",
+    "topic_partition_get_leader_epoch",
 )
 
 
@@ -124,10 +161,8 @@ class Library:
         try:
             # The client's own module: this finds its libraries wherever its wheel keeps them.
             librdkafka, self._loops = C.CDLL(_cimpl.__file__), C.CDLL(str(loops))
-            for names, result, *arguments in _FUNCTIONS:
-                for name in names.split():
-                    known = _function(librdkafka, f"rd_kafka_{name}", result, arguments)
-                    setattr(self, name, known)
+            for name, (result, *arguments) in _FUNCTIONS.items():
+                setattr(self, name, _function(librdkafka, f"rd_kafka_{name}", result, arguments))
             self._api = _table(librdkafka, _BY_RECORD)
             self.config_api = _table(librdkafka, _BY_CONFIG)
             self.offset_api = _table(librdkafka, _BY_PLACE)

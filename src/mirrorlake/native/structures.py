@@ -53,9 +53,18 @@ class OutgoingRows(C.Structure):
     """`rows` in records.c: rows that are passed to a producer."""
 
     _fields_ = [
-        *(("count", _I64), ("timestamp", _P), ("key", Binary), ("value", Binary)),
-        *(("header_ends", _P), ("has_headers", _P), ("headers_shift", _I64), ("name", Binary)),
-        *(("header_value", Binary), ("added_name", _S), ("added_value", _S), ("added_size", _I64)),
+        ("count", _I64),
+        ("timestamp", _P),
+        ("key", Binary),
+        ("value", Binary),
+        ("header_ends", _P),
+        ("has_headers", _P),
+        ("headers_shift", _I64),
+        ("name", Binary),
+        ("header_value", Binary),
+        ("added_name", _S),
+        ("added_value", _S),
+        ("added_size", _I64),
         ("removed_name", _S),
     ]
 
@@ -70,8 +79,14 @@ class PartitionStruct(C.Structure):
     """librdkafka's `rd_kafka_topic_partition_t`, as rdkafka.h has it."""
 
     _fields_ = [
-        *(("topic", _S), ("partition", _I32), ("offset", _I64), ("metadata", _P)),
-        *(("metadata_size", _SIZE), ("opaque", _P), ("error", C.c_int), ("_private", _P)),
+        ("topic", _S),
+        ("partition", _I32),
+        ("offset", _I64),
+        ("metadata", _P),
+        ("metadata_size", _SIZE),
+        ("opaque", _P),
+        ("error", C.c_int),
+        ("_private", _P),
     ]
 
 
@@ -79,6 +94,13 @@ class Message(C.Structure):
     """librdkafka's `rd_kafka_message_t`, as rdkafka.h has it."""
 
     _fields_ = [
-        *(("err", C.c_int), ("rkt", _P), ("partition", _I32), ("payload", _P), ("len", _SIZE)),
-        *(("key", _P), ("key_len", _SIZE), ("offset", _I64), ("private", _P)),
+        ("err", C.c_int),
+        ("rkt", _P),
+        ("partition", _I32),
+        ("payload", _P),
+        ("len", _SIZE),
+        ("key", _P),
+        ("key_len", _SIZE),
+        ("offset", _I64),
+        ("private", _P),
     ]

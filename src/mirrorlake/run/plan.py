@@ -29,7 +29,7 @@ from mirrorlake.run.flow_spec import producer_settings
 from mirrorlake.run.group_lease import worker_topic
 from mirrorlake.run.limits import limit_problems
 from mirrorlake.run.plan_groups import planned_groups
-from mirrorlake.run.plan_totals import NoStage, Staged, flow_totals
+from mirrorlake.run.plan_totals import NothingStaged, Staged, flow_totals
 from mirrorlake.run.totals import UNKNOWN, Totals, added
 from mirrorlake.run.unseen import away_ms, unseen_problems
 
@@ -63,7 +63,7 @@ def make_plan(
     start has no topics, nor has one of which an end could not be asked (`unasked`). Raises
     TopologyError, ClusterUnreachable, AuthenticationFailed.
     """
-    log, staged = log or MemoryLog(), staged or NoStage()
+    staged = staged or NothingStaged()
     preflight = check(None, connections, flows)
     held = {flow.name: _held(preflight, flow, lake) for flow in flows}
     problems = [
@@ -75,7 +75,9 @@ def make_plan(
             if preflight.can_run(flow):
                 there, begun = held[flow.name].topics.values(), begun_topics(lake, flow.name)
                 problems += other_lake_problems(connections, flow, lake_id, there, begun)
-    planned = [_flow(preflight, flow, log, held[flow.name], staged) for flow in flows]
+    planned = [
+        _flow(preflight, flow, log or MemoryLog(), held[flow.name], staged) for flow in flows
+    ]
     for flow, document in zip(flows, planned, strict=True):
         at_source = _configs_at_source(preflight.connections, flow, document)
         groups = planned_groups(preflight.connections, flow, _mirrored_topics(document))

@@ -23,21 +23,27 @@ class Staged(Protocol):
         """How many records of topics are staged and not yet at the target, and their bytes."""
 
 
-class NoStage:
-    """The stage where there is no lake yet; not `known`: that of one that cannot be asked now."""
+class NothingStaged:
+    """The stage when there is no lake yet."""
 
-    def __init__(self, known: bool = True) -> None:
-        self._known = known
-
-    def ends(self, _alias: str) -> Mapping[TopicAndPartition, int] | None:
+    def ends(self, _alias: str) -> Mapping[TopicAndPartition, int]:
         """Nothing is landed."""
-        return {} if self._known else None
+        return {}
 
-    def waiting(
-        self, _flow: str, _alias: str, _topics: Collection[str]
-    ) -> tuple[int | None, int | None]:
-        """Nothing waits."""
-        return (0, 0) if self._known else (None, None)
+    def waiting(self, _flow: str, _alias: str, _topics: Collection[str]) -> tuple[int, int]:
+        """Nothing waits in the stage."""
+        return 0, 0
+
+
+class UnknownStage:
+    """The stage of a lake that may exist, but cannot be asked now."""
+
+    def ends(self, _alias: str) -> None:
+        """Not known."""
+
+    def waiting(self, _flow: str, _alias: str, _topics: Collection[str]) -> tuple[None, None]:
+        """Not known."""
+        return None, None
 
 
 def flow_totals(

@@ -141,25 +141,33 @@ def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
     since_ms, age = _ms(since), facts.now - since
     gap_ms = next(gap for days, gap in PAUSES_MS if days is None or age < timedelta(days=days))
     later = _ms(until + timedelta(minutes=2))  # to include the first sample after a pause
-    keys: dict[str, Any] = {"flow": flow, "topic": topic}
-    keys |= {"target_topic": target, "mirror": mirror}
-    incidents, record = (
-        lake.query_rows("trace_incidents", partition=partition, **keys),
-        facts.record,
+    incidents = lake.query_rows(
+        "trace_incidents",
+        flow=flow,
+        topic=topic,
+        target_topic=target,
+        mirror=mirror,
+        partition=partition,
     )
-    bounds: dict[str, Any] = {"since_ms": since_ms, "until_ms": later, "gap_ms": gap_ms}
     return {
         "incidents": [
             row
             for row in incidents
-            if record is None
+            if facts.record is None
             or row["first_offset"] is None
-            or row["generation"] == record["generation"]
+            or row["generation"] == facts.record["generation"]
         ],
         "changes": lake.query_rows(
             "trace_changes", flow=flow, target_topic=target, since_ms=since_ms, until_ms=_ms(until)
         ),
-        "pauses": lake.query_rows("trace_pauses", flow=flow, first_gap_ms=_FIRST_GAP_MS, **bounds),
+        "pauses": lake.query_rows(
+            "trace_pauses",
+            flow=flow,
+            since_ms=since_ms,
+            until_ms=later,
+            gap_ms=gap_ms,
+            first_gap_ms=_FIRST_GAP_MS,
+        ),
     }
 
 

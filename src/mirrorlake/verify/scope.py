@@ -235,7 +235,9 @@ class FlowScope:
         target_end = start if row is None else row["target_end"]
         first = max(first, floor[1]) if floor[0] == position.generation else first
         return {
-            **PartitionGeneration(*key, position.generation)._asdict(),
+            "topic": key[0],
+            "partition": key[1],
+            "generation": position.generation,
             "passed": True,
             "target_topic": target_topic,
             "target_generation": number,

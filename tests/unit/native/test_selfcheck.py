@@ -42,7 +42,7 @@ def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
         ("_BY_RECORD", library._BY_RECORD[1:], "another version"),
         (
             "_FUNCTIONS",
-            (*library._FUNCTIONS, ("no_such_function", C.c_int)),
+            {**library._FUNCTIONS, "no_such_function": (C.c_int,)},
             "rd_kafka_no_such_function",
         ),
     ],

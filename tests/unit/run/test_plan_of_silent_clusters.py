@@ -17,7 +17,7 @@ from mirrorlake.errors import ClusterUnreachable, TopologyError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.library.answers import Plan
 from mirrorlake.run import plan, unseen
-from mirrorlake.run.plan_totals import NoStage, flow_totals
+from mirrorlake.run.plan_totals import NothingStaged, flow_totals
 from mirrorlake.run.totals import Totals
 from mirrorlake.testing import MemoryCluster
 from tests.support.lake_rows import write_file
@@ -90,9 +90,9 @@ def test_what_a_leader_does_not_tell_is_not_known(tmp_path: Path) -> None:
     clusters: Any = {"east": east, "west": MemoryCluster("west")}
     connections, flow = Connections(topology, clusters), topology.flow("east->west")
     plans = compare_topics(flow, connections, None, east.topics())
-    assert flow_totals(connections, flow, plans, NoStage()).offsets_at_source == 12
+    assert flow_totals(connections, flow, plans, NothingStaged()).offsets_at_source == 12
     east.silent = {("orders", 1)}
-    assert flow_totals(connections, flow, plans, NoStage()).offsets_at_source is None
+    assert flow_totals(connections, flow, plans, NothingStaged()).offsets_at_source is None
 
 
 def test_a_partition_whose_leader_is_silent_may_have_what_is_not_staged() -> None:

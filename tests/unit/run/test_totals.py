@@ -11,7 +11,7 @@ from mirrorlake.control.topic_comparison import compare_topics
 from mirrorlake.control.topic_plan import TopicPlan
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.offsets.partition_ranges import PartitionRanges, StagedRange
-from mirrorlake.run.plan_totals import NoStage, flow_totals
+from mirrorlake.run.plan_totals import NothingStaged, UnknownStage, flow_totals
 from mirrorlake.run.totals import Totals, added, map_ends, not_landed, topic_totals, waiting_places
 from mirrorlake.testing import MemoryCluster
 
@@ -80,13 +80,13 @@ def test_both_clusters_are_asked(tmp_path: Path) -> None:
     found = flow_totals(connections, flow, plans, Stage())
     assert (found.topics, found.partitions_to_create, found.partitions_there) == (1, 1, 1)
     assert (found.offsets_at_source, found.records_staged, found.bytes_staged) == (20 + 80, 7, 70)
-    unknown = flow_totals(connections, flow, plans, NoStage(known=False))
+    unknown = flow_totals(connections, flow, plans, UnknownStage())
     assert (unknown.offsets_at_source, unknown.records_staged, unknown.bytes_staged) == (
         None,
         None,
         None,
     )
-    assert flow_totals(connections, flow, plans, NoStage()).offsets_at_source == 200
+    assert flow_totals(connections, flow, plans, NothingStaged()).offsets_at_source == 200
 
 
 def test_what_waits_in_the_stage_lies_behind_the_map() -> None:

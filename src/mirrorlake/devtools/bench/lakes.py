@@ -53,11 +53,11 @@ def lakes_of(kind: str, directory: Path) -> Iterator[LakeOf]:
         # `mirrorlake register` or a job registers tables; a run needs no catalog
         known = {"catalog": "main", "schema": "replication"} if kind == "tables" else {}
         with object_store(directory) as store, in_environment(ENVIRONMENT):
-            yield lambda name, folder: JobLake(
-                {**store.lake(name), **known, "checkpoints": f"{folder / 'state'}"},
-                folder / "state",
-                stage=None,
-            )
+            yield lambda name, folder: _in_store(store.lake(name) | known, folder / "state")
+
+
+def _in_store(lake: Mapping[str, object], state: Path) -> JobLake:
+    return JobLake({**lake, "checkpoints": str(state)}, state, stage=None)
 
 
 def _in_catalog(metastore: Metastore, name: str, state: Path) -> JobLake:
